@@ -46,7 +46,7 @@ from stepsight.storage.database.store import Store
 
 HEALTH = "/healthz"
 
-# The time limit for the store's response in seconds, and the number of concurrent checks.
+# The time limit for a response of the store in seconds, and the number of concurrent checks.
 _PATIENCE = 2.0
 _AT_ONCE = 2
 
@@ -88,7 +88,7 @@ LONGEST = 9.0
 """Seconds after which the process of a stopped server ends in any case."""
 
 MOST_CONNECTIONS = 800
-"""The number of connections from which on a new request is answered with 503. Each holds an open file."""
+"""The number of connections above which new requests are answered with 503. Each holds an open file."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -161,7 +161,7 @@ def _guard(
 ) -> None:
     """Add the middleware that controls access. The middleware added last sees a request first."""
     application.add_middleware(Access, store=store, public=public, loopback=loopback)
-    # No other site may read a response; this replaces Gradio's own rule, which admits some.
+    # No other site may read a response. This replaces Gradio's own rule, which allows some.
     application.add_middleware(CORSMiddleware, allow_origins=[])
     application.add_middleware(Gate)
     # Otherwise another site could point its own name here and read the store.

@@ -18,7 +18,7 @@ AnyInts = NDArray[np.integer[Any]]
 Bools = NDArray[np.bool_]
 
 DIGITS = 6
-"""Decimals of every score in a file or an answer: single precision has no more than seven."""
+"""The number of decimals of scores in files and responses; single precision has at most seven digits."""
 
 
 def rounded(values: ArrayLike) -> Any:

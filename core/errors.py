@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# The lengths above which quoted values and words are shortened, the length that is left, and the longest message.
+# The lengths above which quoted values and words are shortened, the length that remains, and the longest message.
 _LONG_VALUE, _LONG_WORD, _KEPT, _LONGEST = 120, 500, 60, 2000
-# A quotation opens after no letter and closes before none; an apostrophe does neither.
+# An opening quotation mark has no letter before it, a closing one none after it; an apostrophe is neither.
 _OPENING = re.compile(r"(?<!\w)['\"]")
 _CLOSING = {quote: re.compile(rf"{quote}(?!\w)") for quote in "'\""}
 _WORD = re.compile(rf"\S{{{_LONG_WORD},}}")
@@ -19,7 +19,7 @@ _WORD = re.compile(rf"\S{{{_LONG_WORD},}}")
 _COMMAND = re.compile(r" \((?=[^()]*\))[^()]*(?:--[a-z]|\bstepsight [a-z])[^()]*\)")
 
 ShowProgress = Callable[[Iterable[Any], int, str], Iterator[Any]]
-"""Iterates over the items of a long task and shows how many of how many are done, in a unit."""
+"""Iterates over the items of a long task and shows how many of the total are done, in a unit."""
 
 
 class UserError(Exception):
@@ -35,7 +35,7 @@ class UserError(Exception):
     shown = ""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        self.message, self.hint = _bounded(message), _bounded(hint)
+        self.message, self.hint = _shorten_text(message), _shorten_text(hint)
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -64,10 +64,10 @@ class AddressError(UserError):
     """Raised for an invalid URL of a page, or an invalid link to a page."""
 
 
-def _bounded(text: str) -> str:
+def _shorten_text(text: str) -> str:
     if len(text) <= _LONG_VALUE:
         return text
-    cut = _WORD.sub(lambda word: _shortened(word[0]), "".join(_parts(text)))
+    cut = _WORD.sub(lambda word: _shorten_word(word[0]), "".join(_parts(text)))
     if len(cut) <= _LONGEST:
         return cut
     end = f"… ({len(cut):,} characters)"
@@ -98,5 +98,5 @@ def counted(number: int, noun: str, several: str = "") -> str:
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
-def _shortened(word: str) -> str:
+def _shorten_word(word: str) -> str:
     return f"{word[:_KEPT]}… ({len(word):,} characters)"

@@ -9,26 +9,26 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-# Where a cell may begin: at the start of a text, and after what separates cells and rows where the separator is not
-# the comma, since a quote protects only the first cell of a row there.
+# Where a cell may begin: at the start of a text, and after any separator of cells or rows other than the comma,
+# since with those a quote protects only the first cell of a row.
 _START = r"(?<![^;\t\r\n])"
-# What shows nothing before a sign, so that a program may skip it: white space, controls, signs of format (Unicode's
-# category Cf), fillers, and signs that only choose how the one before them is drawn.
+# Invisible characters that a program may skip before a sign: white space, control and format characters (Unicode's
+# category Cf), fillers, and variation selectors.
 _UNSEEN = (
     r"[^\S\t\r\n]|[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     r"\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# The signs that begin a formula, and those that stand for them: small, full-width, raised and lowered ones.
+# The signs that begin a formula, with their small, full-width, superscript and subscript variants.
 _SIGNS = r"[=+\-@⁼₌⩵⩶﹦＝⁺₊﬩﹢＋﹣－﹫＠]"
 _FORMULA = rf"""(?=(?:['"]|{_UNSEEN})*{_SIGNS})"""
 _UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(_START + "'" + _FORMULA)
 
-# Brackets alone are not a link, and intervals have them.
+# Brackets alone, as in intervals, are not a link.
 _MARKDOWN = re.compile(r"[\\|*_`<~]|\](?=\s*[(\[:])")
 
 BYTE_ORDER_MARK = "\ufeff"
-"""The beginning of a CSV file, without which Excel takes UTF-8 for the old encoding of its country."""
+"""The beginning of a CSV file. Without it, Excel reads UTF-8 as the legacy encoding of its locale."""
 
 
 def inert(text: str) -> str:
@@ -52,7 +52,7 @@ def csv_text(rows: Iterable[Sequence[object]], line_end: str = "\r\n", *, begins
     """Return rows as the text of a CSV file or, unless it `begins` the file, of a later part of one.
 
     Every CSV file is written by this function. It begins with `BYTE_ORDER_MARK`. Texts are quoted and go through
-    `inert`, numbers are neither, and what is missing is an empty text.
+    `inert`, numbers do not, and a missing value is an empty text.
     """
     lines = io.StringIO(BYTE_ORDER_MARK if begins else "")
     lines.seek(0, io.SEEK_END)
@@ -63,7 +63,7 @@ def csv_text(rows: Iterable[Sequence[object]], line_end: str = "\r\n", *, begins
 
 
 class _InertCells(dict[str, str]):
-    """Texts and what `inert` makes of them. Most texts of a table stand in many of its rows."""
+    """Texts and their inert forms. Most texts of a table occur in many of its rows."""
 
     def __missing__(self, text: str) -> str:
         cell = self[text] = inert(text)

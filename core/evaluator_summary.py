@@ -66,7 +66,7 @@ class Reading(Record):
         """Raise `UserError` if the model called `name` cannot have this reading. Only causal models can be read in
         both orders, and a window has at most `context` tokens."""
         if self.reading and not is_causal:
-            reason = "is bidirectional, and sees later steps already"
+            reason = "is bidirectional, and already sees later steps"
             raise self.refused(name, reason, "Read it once, or choose a causal evaluator.")
         if self.window is not None and context is not None and self.window > context:
             raise self.refused(name, f"reads at most {context:,} tokens", f"Choose windows of {context} or fewer.")
@@ -97,14 +97,14 @@ class Reading(Record):
 
 
 OWN_READING = Reading()
-"""Stands for the reading that an evaluator has by itself."""
+"""The evaluator's own reading."""
 
 
 def split_reading(spec: str) -> tuple[str, Reading]:
-    """Split what somebody gave to name an evaluator into the bare name, path, hub id or address, and the reading.
+    """Split the text that names an evaluator into the bare name, path, hub id or address, and the reading.
 
-    Evaluators and their rows in the store hold their reading themselves. Of a file of scores, the name is all that
-    is known.
+    Evaluators and their rows in the store hold their reading themselves. For a file of scores, only the name is
+    known.
     """
     match = _SPELT.fullmatch(spec)
     if match is None:

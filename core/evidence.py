@@ -225,7 +225,7 @@ def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: 
     `hindsight` and `left_out` have different numbers of sub-steps.
     """
     if len(left_out) != len(hindsight):
-        raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected as many")
+        raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected the same number")
     online, offline = (float(side.validity[step]) for side in (hindsight.online, hindsight.offline))
     threshold = float(np.float32(threshold))
     flips = (online >= threshold) != (offline >= threshold)

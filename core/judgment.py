@@ -16,7 +16,7 @@ class Mode(StrEnum):
 
     - `offline`: every step is scored in one pass over the whole trace.
     - `online`: step `i`, with all its sub-steps, is scored on its own input `(q, h_1 … h_i)`.
-    - `hindsight`: every sub-step is scored anew after each later sub-step. This includes the other two modes.
+    - `hindsight`: every sub-step is scored again after each later sub-step. This includes the other two modes.
     """
 
     OFFLINE = "offline"
@@ -116,13 +116,13 @@ class StepScore:
 
 @dataclass(frozen=True, eq=False)
 class NoJudgment:
-    """What stands for the judgment of a trace on which a critic wrote no verdict that can be read."""
+    """Takes the place of the judgment of a trace if a critic wrote no readable verdict on it."""
 
     error: UserError
 
 
 Event = Judgment | StepScore | NoJudgment | None
-"""What happens while traces are judged. None comes between two parts of the work, or while a server is waited for,
+"""An event while traces are judged. None is yielded between two parts of the work, or while waiting for a server,
 so that whoever reads the events can stop there."""
 
 

@@ -156,7 +156,7 @@ class JudgmentRecord(_RecordPart):
         "Its cost on a server: `calls`, those left `unread`, `prompt_tokens`, `completion_tokens`."
     )
     created: datetime | None = _null("When it was stored; null if it was made for this answer.")
-    stale: StrictBool = Field(False, description="True if the trace has changed since, and may have other steps.")
+    stale: StrictBool = Field(False, description="True if the trace has since changed, and may have other steps.")
 
     @property
     def modes(self) -> dict[Mode, ModeRecord]:
@@ -278,9 +278,9 @@ def step_records(scores: StepScores, places: Places, outputs: Outputs, threshold
     if outputs.in_words:
         columns["redundant"] = [bool(redundant) or None for redundant in scores.redundancy]
     else:
-        columns["validity"] = _rounded(scores.validity)
+        columns["validity"] = _round(scores.validity)
     if outputs == Outputs.THREE_WAY:
-        columns |= dict(zip(LABEL_NAMES, _rounded(scores.probs.T), strict=True))
+        columns |= dict(zip(LABEL_NAMES, _round(scores.probs.T), strict=True))
         columns["redundancy"] = columns["neu"]
         columns["redundant"] = (scores.redundancy >= thresholds.redundancy).tolist()
     if scores.spread is not None:
@@ -296,7 +296,7 @@ def step_records(scores: StepScores, places: Places, outputs: Outputs, threshold
 def _mode_record(judgment: Judgment, scores: StepScores, outputs: Outputs, thresholds: Thresholds) -> ModeRecord:
     places = judgment.trace.places
     if len(places) != len(scores):
-        # A stale judgment's division of steps into sub-steps is unknown.
+        # How a stale judgment divided steps into sub-steps is unknown.
         places = tuple((step, 1) for step in range(1, len(scores) + 1))
     steps = step_records(scores, places, outputs, thresholds)
     return ModeRecord(steps=steps, solution=_solution_record(steps, judgment.solution, outputs))
@@ -315,7 +315,7 @@ def _left_out_records(trace: Trace, left_out: LeaveOneOut | None, outputs: Outpu
 def _solution_record(steps: Sequence[StepRecord], verdict: float | None, outputs: Outputs) -> SolutionRecord:
     redundant = any(step.redundant for step in steps)
     if outputs.in_words:
-        # A verdict on redundancy says nothing of errors.
+        # A verdict on redundancy says nothing about errors.
         valid = None if redundant or verdict is None else verdict >= 0.5
         return SolutionRecord(valid=valid, redundant=redundant or None)
     judged = [step for step in steps if step.valid is not None]
@@ -351,13 +351,13 @@ def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell
     if outputs.in_words:
         cells = [LABEL_NAMES[label] for label in probs.argmax(axis=1)]
     else:
-        cells = _rounded(probs if outputs == Outputs.THREE_WAY else StepScores(probs).validity)
+        cells = _round(probs if outputs == Outputs.THREE_WAY else StepScores(probs).validity)
     judged = probs.max(axis=1) > 0
     all_cells = iter([cell if is_judged else None for cell, is_judged in zip(cells, judged, strict=True)])
     return [list(islice(all_cells, len(row))) for row in rows]
 
 
-def _rounded(values: Floats32) -> Any:
+def _round(values: Floats32) -> Any:
     """Round probabilities and clip them to the range 0 to 1, because single precision can exceed it slightly."""
     return rounded(np.clip(values, 0, 1))
 
@@ -368,7 +368,7 @@ EVALUATOR = ("evaluator", "fingerprint")
 SCORES = tuple(name for name in StepRecord.model_fields if name not in PLACE)
 WHOLE = ("change", "solution_score", "rationale")
 LONG = (*PLACE, *EVALUATOR, "mode", *SCORES, *WHOLE)
-"""A row per sub-step, evaluator and mode; without a step if the evaluator scores whole solutions alone."""
+"""A row per sub-step, evaluator and mode; without a step if the evaluator scores only whole solutions."""
 WIDE = (*PLACE, *EVALUATOR, *(f"{mode}_{name}" for mode in _MODES for name in SCORES), *WHOLE)
 """A row per sub-step and evaluator."""
 _OF_THE_STORE = ("dataset", "trace", "gold", "share")

@@ -47,7 +47,7 @@ class KeyedCache:
     def __init__(self, limit: int, least: int = 1) -> None:
         self._limit, self._least = limit, least
         self._running: dict[Hashable, Computation[Any]] = {}
-        # The finished ones with their sizes, by key and whether they failed: an error leaves an older value.
+        # The finished results with their sizes, by key and whether they failed: an error keeps an older value.
         self._finished: OrderedDict[tuple[Hashable, bool], tuple[Computation[Any], int]] = OrderedDict()
         self._nbytes = 0
         self._lock = Lock()
@@ -74,7 +74,7 @@ class KeyedCache:
             if is_ours:
                 computation.run(load)
             elif computation.version != version:
-                # One version at a time, or several would be in memory.
+                # Only one version is kept at a time; otherwise several would be in memory.
                 wait([computation])
                 continue
             return computation.result()
@@ -138,7 +138,7 @@ class KeyedCache:
             if has_failed:
                 computation.error_until = time.monotonic() + computation.error_seconds
             else:
-                # A plain computation drops what a subclass of the caller holds.
+                # A plain computation drops whatever a subclass of the caller holds.
                 computation = Computation(computation.version)
                 computation.set_result(done.result())
                 nbytes += size(done.result())

@@ -10,7 +10,7 @@ from pathlib import Path
 from stepsight.core.errors import UserError
 
 DATA_VARIABLE = "STEPSIGHT_DATA"
-"""The environment variable with the folder of data: benchmark files that are not shipped."""
+"""The environment variable with the folder of benchmark files, which are not shipped."""
 
 CACHE_VARIABLE = "STEPSIGHT_CACHE"
 """The environment variable with the cache folder, whose content can be fetched or made again."""
@@ -67,7 +67,7 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "stepsight"
     base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
-    # A relative XDG_CACHE_HOME is to be ignored, says the XDG specification.
+    # The XDG specification says that a relative XDG_CACHE_HOME must be ignored.
     return (Path(base) if os.path.isabs(base) else home / ".cache") / "stepsight"
 
 
@@ -82,5 +82,5 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        # The name is too long for a file.
+        # The name is too long for a file name.
         return False

@@ -87,7 +87,7 @@ def least_valid(validity: Floats32, owners: AnyInts) -> Ints:
 def first_of_steps(owners: AnyInts) -> Ints:
     """Return the index of the first sub-step of each step, with shape (steps,). `owners` gives the step of each
     sub-step, in ascending order."""
-    # Not `np.diff` with a value before: for a trace that takes three times as long.
+    # `np.diff` with a prepended value would take three times as long for a trace.
     return np.flatnonzero(owners != np.append(-1, owners[:-1]))
 
 
@@ -127,7 +127,7 @@ def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> 
     if not len(scores):
         raise ValueError("a solution without steps has no verdict")
     validity, redundancy = scores.validity.min(), scores.redundancy.max()
-    # In single precision, as every comparison with a threshold, so that 0.7 is not below 0.7.
+    # In single precision, like every comparison with a threshold, so that 0.7 is not below 0.7.
     valid, redundant = validity >= thresholds.validity, redundancy >= thresholds.redundancy
     return Verdict(float(validity), float(redundancy), bool(valid), bool(redundant))
 

@@ -88,9 +88,9 @@ VALID = "valid"
 """The gold of a step that is not wrong, and may be redundant."""
 
 
-# The items of a list whose JSON is made at once.
+# The number of list items converted to JSON at once.
 _HASHED = 10_000
-# The names of the answer in the benchmarks that we read, and in most others.
+# The names of the answer field in the benchmarks that we read, and in most others.
 _ANSWERS = ("ground_truth_answer", "reference_answer", "answer")
 
 
@@ -124,7 +124,7 @@ class Trace:
             if not step.substeps:
                 raise UserError(f"step {number} is empty.", "Remove it or give it a text.")
             for text in step.substeps:
-                # Messages are made for the texts that need one.
+                # Messages are built only for texts that need one.
                 if not is_text(text):
                     check_text(text, f"step {number}")
 
@@ -194,7 +194,7 @@ class Trace:
         """The number of steps that the gold labels call redundant."""
         return sum(step.label is Label.NEU for step in self.steps)
 
-    # Pages ask these for each step.
+    # Pages need these for each step.
     @cached_property
     def has_gold(self) -> bool:
         """True if a step has a gold label or validity. Shares do not count."""
@@ -265,7 +265,7 @@ def check_text(text: object, what: str) -> str:
     if "\x00" in text:
         raise UserError(f"{what} contains a NUL byte.", "Remove it.")
     if not is_text(text):
-        raise UserError(f"{what} contains half of a surrogate pair.", "Save the text as UTF-8.")
+        raise UserError(f"{what} contains an unpaired surrogate.", "Save the text as UTF-8.")
     return text
 
 

@@ -45,7 +45,7 @@ STRICT = ConfigDict(strict=True, extra="forbid")
 T = TypeVar("T")
 
 ListOf = Annotated[tuple[T, ...], Strict(False)]
-"""A list in the file, a tuple in memory; its items are as strict as ever."""
+"""A list in the file, a tuple in memory; its items are checked as strictly as elsewhere."""
 
 Place = tuple[int | str, ...]
 """The path to a value: keys, and indices of items from 0."""
@@ -80,7 +80,7 @@ _EXPECTED = {
     "string_too_short": "at least {min_length} characters",
     "string_too_long": "at most {max_length} characters",
 }
-"""What pydantic's types of errors expected, with the names of their bounds."""
+"""What was expected, by pydantic's type of error, with the names of the bounds."""
 _OPTION = re.compile(r"'(.{0,200}?)'(?=,| or |$)")
 _EXPONENT = re.compile(r"[+-]?\d+e[+-]?\d+", re.IGNORECASE)
 
@@ -181,7 +181,7 @@ def user_error(
 
     paths = [_path(error, values) for error in errors]
     first = paths[min(range(len(errors)), key=lambda number: rank(errors[number]))]
-    # The member of a union that fitted furthest.
+    # The member of a union that matched best.
     path = max((path for path in paths if path[: len(first)] == first), key=len)
     same_place = sorted((error for error, other in zip(errors, paths, strict=True) if other == path), key=rank)
     error, context = same_place[0], same_place[0].get("ctx", {})
@@ -203,7 +203,7 @@ def user_error(
         value = reduce(getitem, path, cast(Any, values))
         shown = "empty" if value is None and not path else repr(value)
         shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
-        expected = " or ".join(dict.fromkeys(map(_expected, same_place)))
+        expected = " or ".join(dict.fromkeys(map(_describe_expected, same_place)))
         refusal = UserError(f"{key or row or whole} is {shown}, expected {expected}.", _hint(error, value))
         row = row if key else ""
     return refusal.at(row) if row else refusal
@@ -220,11 +220,11 @@ def _path(error: ErrorDetails, values: Any) -> Place:
         elif error["type"] not in _MISSING or isinstance(part, int) or part != last:
             continue
         path.append(part)
-    # A key that is no text is a mistake of the mapping.
+    # A key that is not a string is a mistake in the mapping.
     return tuple(path[:-1] if last == "[key]" else path)
 
 
-def _expected(error: ErrorDetails) -> str:
+def _describe_expected(error: ErrorDetails) -> str:
     if error["type"] in _CHOICES:
         return f"one of {', '.join(_OPTION.findall(error['ctx']['expected']))}"
     if error["loc"][-1:] == ("[key]",):
@@ -233,7 +233,7 @@ def _expected(error: ErrorDetails) -> str:
         return f"a list of {int(error['loc'][-1]) + 1} or more"
     if error["type"] not in _EXPECTED:
         return error["msg"].removeprefix("Input should be ")
-    # With 1 for 1.0.
+    # This writes 1 for 1.0.
     bounds = {
         name: int(bound) if isinstance(bound, float) and bound.is_integer() else bound
         for name, bound in error.get("ctx", {}).items()

@@ -16,7 +16,7 @@ from pathlib import Path
 from sqlalchemy import Integer, Table, func, insert, select, text
 from sqlalchemy.orm import Session
 
-# Imported so that their tables are in the metadata.
+# Imported so that their tables are part of the metadata.
 import stepsight.storage.database.jobs_schema
 import stepsight.storage.database.labelling_schema  # noqa: F401
 from stepsight.core.errors import UserError
@@ -28,7 +28,7 @@ from stepsight.storage.traces.search import index_everything
 
 _BATCH = 1000
 _BUSY_SECONDS = 60
-# For the same reason as logins, restored links let nobody in. Files that wait to be added lie elsewhere.
+# Restored links must not let anybody in, just like logins. Files waiting to be added are stored elsewhere.
 _WITHOUT_LOGINS = "DELETE FROM logins; DELETE FROM failed_logins; DELETE FROM uploads; DELETE FROM invitations"
 
 
@@ -100,11 +100,11 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
                 moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
                 previous = make_backup(store, base.with_name(f"{base.stem}.before-{moment}.db")).path
             if on_sqlite:
-                # In one transaction: if the power fails meanwhile, the store has its previous content.
+                # One transaction: if the power fails, the store keeps its previous content.
                 _copy_file(fresh, store.name)
             else:
                 with open_store(str(fresh)) as source, source.read() as read, store.write() as write:
-                    # Append-only logs refuse ordinary deletions.
+                    # Append-only logs reject ordinary deletions.
                     write.execute(text(f"TRUNCATE {', '.join(t.name for t in tables())} RESTART IDENTITY"))
                     copy_rows(read, write)
         return Backup(path, rows, store.name, previous)

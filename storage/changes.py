@@ -61,15 +61,15 @@ class ChangeableDataset(Changeable[DatasetRow]):
         row = session.scalars(chosen.with_for_update() if lock else chosen).one_or_none()
         if row is None:
             raise NotFoundError(
-                f"There is no dataset {self.name!r:.80}.", "It may have been deleted or renamed meanwhile."
+                f"There is no dataset {self.name!r:.80}.", "It may have been deleted or renamed in the meantime."
             )
         return row
 
     def dependents(self, session: Session, row: DatasetRow) -> Dependents:
         evaluators = _evaluators_on(session, row.id)
         traces = count(session, TraceRow.dataset_id == row.id)
-        # With the evaluators, whose index then serves. The ends of a hindsight judgment are no judgments of their
-        # own.
+        # Joined with the evaluators, so that their index is used. The first and last row of a hindsight judgment
+        # are not separate judgments.
         judgments = sum(
             count(session, table.dataset_id == row.id, table.evaluator_id.in_(evaluators), *conditions)
             for table, conditions in ((JudgmentRow, (~JudgmentRow.derived,)), (TriangleRow, ()))
@@ -93,7 +93,7 @@ class ChangeableDataset(Changeable[DatasetRow]):
         for evaluator in session.scalars(select(EvaluatorRow)):
             _rename_file(evaluator, row.name)
         session.merge(DeletedRow(name=row.name))
-        # First, since they have no index on the trace alone, by which the database would look for each deleted one.
+        # Deleted first, since the database has no index to find them by for each deleted trace.
         session.execute(delete(LeftOutScoresRow).where(LeftOutScoresRow.dataset_id == row.id))
         session.execute(delete(TraceRow).where(TraceRow.dataset_id == row.id))
         session.execute(delete(DatasetRow).where(DatasetRow.id == row.id))
@@ -149,7 +149,7 @@ def _find_people(session: Session, row: DatasetRow) -> ConflictError | None:
         return ConflictError(f"It is being labelled in {campaigns}.", "Delete the campaign first.")
     if disputes := count(session, Dispute.trace_id == TraceRow.id, TraceRow.dataset_id == row.id):
         stated = "A dispute" if disputes == 1 else f"{disputes:,} disputes"
-        return ConflictError(f"{stated} of its gold labels would be lost.", "Keep the dataset.")
+        return ConflictError(f"{stated} about its gold labels would be lost.", "Keep the dataset.")
     return None
 
 
@@ -196,7 +196,7 @@ class ChangeableScores(Changeable[Scored]):
             )
         if not rows:
             raise NotFoundError(
-                f"{self.dataset} has no scores of this evaluator.", "They may have been deleted meanwhile."
+                f"{self.dataset} has no scores of this evaluator.", "They may have been deleted in the meantime."
             )
         return Scored(dataset, rows[0])
 
@@ -205,7 +205,7 @@ class ChangeableScores(Changeable[Scored]):
             mode: count(session, *row.of(JudgmentRow), ~JudgmentRow.derived, JudgmentRow.mode == mode.value)
             for mode in (Mode.OFFLINE, Mode.ONLINE)
         }
-        # The ends of a hindsight judgment are no judgments of their own.
+        # The offline and online scores of a hindsight judgment are not separate judgments.
         counts[Mode.HINDSIGHT] = count(session, *row.of(TriangleRow))
         judgments, modes = sum(counts.values()), sorted(mode.value for mode, number in counts.items() if number)
         left_out = count(session, *row.of(LeftOutScoresRow))
@@ -230,7 +230,7 @@ class ChangeableScores(Changeable[Scored]):
             session.execute(delete(table).where(*row.of(table)))
         _rename_file(row.evaluator, row.dataset.name)
         session.merge(DeletedRow(name=_scores_on(row.evaluator.name, row.dataset.name)))
-        # The evaluator's own revision begins anew once it scores the dataset again.
+        # The evaluator's revision starts again once it scores the dataset again.
         row.dataset.revision += 1
 
 
@@ -249,7 +249,7 @@ def _without_steps(traces: int) -> str:
 
 @dataclass(frozen=True)
 class ChangeableJobs(Changeable[Sequence[Job]]):
-    """The jobs with these ids or, without an id, all that have ended. A failed or cancelled import is deleted
+    """The jobs with these ids or, without an id, all finished jobs. A failed or cancelled import is deleted
     together with its uploaded file. Results that a job has stored, such as judgments, stay.
 
     A job that is waiting or running is not deleted.
@@ -266,7 +266,7 @@ class ChangeableJobs(Changeable[Sequence[Job]]):
         if not rows and not self.ids:
             raise NotFoundError("No job has ended.", "A job that is waiting or running can be cancelled.")
         if missing := sorted(set(self.ids) - {row.id for row in rows}):
-            raise NotFoundError(f"There is no job {missing[0]}.", "It may have been deleted meanwhile.")
+            raise NotFoundError(f"There is no job {missing[0]}.", "It may have been deleted in the meantime.")
         return rows
 
     def dependents(self, session: Session, row: Sequence[Job]) -> Dependents:

@@ -42,7 +42,7 @@ def _begin_to_label(page):
     page.get_by_label("Name", exact=True).fill("Gallery, once more")
     page.locator("details.more > summary").click()
     page.locator("select[name=ordering]").select_option("file")
-    page.get_by_role("button", name="Make the campaign").click()
+    page.get_by_role("button", name="Create the campaign").click()
     page.get_by_role("link", name="Start labelling").click()
     page.locator("#labelling .labels").first.wait_for()
     page.wait_for_load_state()

@@ -72,7 +72,7 @@ class CampaignAgreement:
         the table of all steps, which is built on demand and not listed in `tables`."""
         table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
         if table is None:
-            raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")
+            raise NotFoundError(f"This campaign has no table {name!r:.80}.", "Follow a link on its page.")
         return table
 
 
@@ -134,11 +134,11 @@ def _view_tables(ratings: CampaignRatings, against: CampaignRatings | None, draw
         return tables
     weights = resamples(len(mine.traces), draws)
     own, others = view_ratings(ratings, mine), view_ratings(against, theirs)
-    compared = majority_table(*_opposed(own, others), weights)
+    compared = majority_table(*_pair_ratings(own, others), weights)
     return [view_table([*own, *others], mine, weights), compared, *tables]
 
 
-def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple[ViewRatings, ViewRatings]:
+def _pair_ratings(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple[ViewRatings, ViewRatings]:
     """Choose which ratings of two campaigns to compare.
 
     The labels that a stepwise campaign collected first, while later steps were hidden, are compared with the labels
@@ -152,7 +152,7 @@ def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple
 
 def _size(agreement: CampaignAgreement) -> int:
     """Estimate the size of the result in bytes."""
-    sides = [side for one in (agreement.ratings, agreement.against) if one for side in (one.queue, one.hidden)]
+    sides = [side for part in (agreement.ratings, agreement.against) if part for side in (part.queue, part.hidden)]
     arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
     return arrays + sum(200 * len(table.rows) * len(table.columns) for table in agreement.tables)
 
@@ -165,13 +165,13 @@ Link = Callable[[LabelledItem, bool], str]
 
 # Krippendorff, Content Analysis (2nd edition, 2004), page 241.
 RELIABLE, TENTATIVE = 0.8, 0.667
-# Pairs of more people than that are only in the table.
+# With more people than this, their pairs are only in the table.
 _MOST_PEOPLE = 24
 _MEANINGS = (
     "neg against pos counts as further apart than either against neu",
     "any two different labels count as equally far apart",
     "neg against neu and pos together",
-    "which step is the first that is neg, or that there is none",
+    "which step is the first neg one, if any",
 )
 _SECTIONS = (
     ("People", ("annotators", "pairs")),
@@ -295,7 +295,7 @@ def figures(table: Table) -> list[dict[str, object]]:
             {
                 "name": name,
                 "meaning": meaning,
-                # Equal ends, as from traces that are all alike, are no interval.
+                # Two equal ends, as when all traces are alike, do not make an interval.
                 "alpha": show(alpha if alpha.low < alpha.high else Value(alpha.number), CellKind.NUMBER).with_minus,
                 "verdict": verdict(alpha),
                 "pairs": share if agreeing.exists else "",
@@ -435,9 +435,7 @@ def _summary(ratings: CampaignRatings) -> str:
     """Describe in words how many annotations count, and how many were left out."""
     people, traces = len(ratings.queue.last.people), len(ratings.queue.traces)
     count = f"{counted(ratings.annotations, 'annotation')} by {counted(people, 'person', 'people')}"
-    parts = [
-        f"{count} on {counted(traces, 'trace')}." if traces else "There are no annotations yet that count here."
-    ]
+    parts = [f"{count} on {counted(traces, 'trace')}." if traces else "No annotations count here yet."]
     if traces and bool(np.isnan(agreeing_shares(ratings.queue.last)).all()):
         parts.append("No two people have labelled the same step, so there is no agreement to measure.")
         if ratings.campaign.overlap == 1:

@@ -50,8 +50,8 @@ _VIEW, _CAMPAIGN = _text("view", "in view"), _text("campaign", "campaign")
 _SHARES = tuple(Column(name, f"{name}, %") for name in LABEL_NAMES)
 _ANNOTATOR, _FIRST, _SECOND = _text("annotator", "annotator"), _text("first", "annotator"), _text("second", "and")
 _KAPPA, _SAME_LABEL = _number("kappa", "kappa"), Column("agreeing", "same label, %")
-_WITHOUT, _CHANGE = _number("without", "alpha without this person"), _number("change", "rise of alpha")
-# For labels and for validity: the number of steps, the share that agrees, and kappa.
+_WITHOUT, _CHANGE = _number("without", "alpha without this person"), _number("change", "rise in alpha")
+# For labels and for validity: the number of steps, the share of agreement, and kappa.
 _WITH_GOLD = {
     "labels": (
         _count("steps", "steps with a gold label"),
@@ -67,7 +67,7 @@ _WITH_GOLD = {
 
 STEPWISE = "stepwise"
 NOTHING = "there is nothing to compare"
-# Larger numbers of later steps share a row.
+# Larger numbers of later steps share one row.
 _MOST_LATER = 8
 
 Codes = NDArray[np.int8]
@@ -218,7 +218,7 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
     """Cross-tabulate the labels that annotators first gave to steps with their final labels."""
     first, last = rated.first.codes, rated.last.codes
     trace = np.broadcast_to(rated.last.trace, first.shape).ravel()
-    caption = "Changes of mind: from the label with the steps so far in view to the one that stands"
+    caption = "Changes of mind: from the label with the steps so far in view to the final one"
     return _moves("minds", caption, "then ", first.ravel(), last.ravel(), trace, weights)
 
 
@@ -250,7 +250,7 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
     before, after, trace = before[both], after[both], trace[both]
     # A majority is never unsure.
     names = RATING_NAMES if then else LABEL_NAMES
-    of_label, changed = _text("first", "first" if then else "label"), Column("changed", "another label, %")
+    of_label, changed = _text("first", "first" if then else "label"), Column("changed", "different label, %")
     to_labels = [_count(f"then_{label}", f"{then}{label}") for label in names]
 
     def row(label: str, of: NDArray[np.bool_]) -> _Row:
@@ -287,16 +287,16 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
         Column("share", "of the labels that could, %"),
     )
     rows: list[_Row] = []
-    for name, of, reach in _later(rated.later, changed, in_both, after):
-        moved = changed & of
+    for name, eligible, reach in _later_rows(rated.later, changed, in_both, after):
+        moved = changed & eligible
         counts = (moved, moved & (last == Label.NEG), moved & (first == Label.NEG))
         sums = (int(count.sum()) for count in counts)
-        cells: tuple[Cell, ...] = (name, *sums, mean(of[reach], trace[reach], weights, NOTHING))
+        cells: tuple[Cell, ...] = (name, *sums, mean(eligible[reach], trace[reach], weights, NOTHING))
         rows.append(dict(zip(columns, cells, strict=True)))
     return table_of("later", "When minds changed: by how many later steps were in view", rows)
 
 
-def _later(
+def _later_rows(
     later: NDArray[np.float64], changed: NDArray[np.bool_], in_both: NDArray[np.bool_], after: Ints
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
     """Yield the rows of `later_table` as triples of a name and two masks over labels.
@@ -331,7 +331,7 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
                 Column("first_error", "same first error, %"): agreeing(errors, weights),
             }
         )
-    caption = "Every two people: Cohen's kappa and shared verdicts, with 95 % intervals over traces"
+    caption = "Each pair of people: Cohen's kappa and shared verdicts, with 95 % intervals over traces"
     notes = reasons((f"{row[_FIRST]} and {row[_SECOND]}", row[_KAPPA]) for row in rows)
     return table_of("pairs", caption, rows, notes)
 
@@ -351,13 +351,13 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
                 _LABELS: int((~np.isnan(ratings.labels[person])).sum()),
                 _count("unsure", "unsure"): int((ratings.codes[person] == UNSURE).sum()),
                 Column("agreeing", "same label as others, %"): with_others,
-                # Its interval overlaps that of everybody's; the interval of the change does not.
+                # Its interval overlaps that of all annotators together; the interval of the change does not.
                 _WITHOUT: Value(without.number, without.reason),
                 _CHANGE: difference(without, everybody),
             }
         )
     caption = "Each person: agreement with the others, and what alpha (neg < neu < pos) is without the person"
-    # Without one of two people there is nothing to agree with.
+    # With one of two people left out, there is nobody to agree with.
     notes = reasons((f"without {row[_ANNOTATOR]}", row[_WITHOUT]) for row in rows if len(rows) > 2)
     return table_of("annotators", caption, rows, notes)
 
@@ -376,7 +376,7 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
         row: _Row = {_ANNOTATOR: person}
         for what, (count, accuracy, agreement) in _WITH_GOLD.items():
             pair = pairs[what]
-            # Undefined if all gold labels are equal, since kappa would then be 0 whatever the labels.
+            # Undefined if all gold labels are equal, since kappa would be 0 whatever the annotators' labels.
             one_class = len(np.unique(pair.second)) == 1
             value = Value.none(ONE_CLASS) if one_class else kappa(pair, weights)
             row |= {count: len(pair), accuracy: agreeing(pair, weights), agreement: value}

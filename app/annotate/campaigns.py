@@ -69,7 +69,7 @@ _AFTER = {
 TURNS = 50
 """The number of traces on a page of a user's own traces."""
 
-# Characters of a problem in that list.
+# The number of characters shown of each problem in the list.
 _EXCERPT = 90
 _STATES = {"leased": "not submitted yet", "submitted": "submitted", "skipped": "skipped"}
 _LINKS = (
@@ -235,7 +235,7 @@ def progress_bars(
     `everybody` is True."""
     bars = []
     if own:
-        # Hidden gold items come on top of the queue, and must not be noticed.
+        # Hidden gold items are added to the queue, and annotators must not notice them.
         bars.append(CampaignBar("You", min(progress.mine, campaign.items), campaign.items))
     if everybody:
         complete = f"{progress.items_done:,} of {progress.items:,} traces complete"
@@ -243,7 +243,7 @@ def progress_bars(
     return bars
 
 
-# It holds for both views.
+# This is true of both views.
 _GUIDELINE = """Judge every step, given the problem and all steps in view: a later step may expose an earlier one.
 
 neg: the step is wrong: a wrong fact, a wrong calculation, or a conclusion that does not follow.
@@ -328,7 +328,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         count=len(list_matching(store, dataset.id, selection.where.pruned())) if address.active else 0,
         browse=address.narrowed(dataset=dataset.name),
         guideline=_GUIDELINE,
-        # Where nobody logs in, everybody is one person, who cannot label a trace twice.
+        # If nobody logs in, everybody counts as the same person, who cannot label a trace twice.
         overlap=2 if has_users(store) else 1,
         most_overlap=MOST_OVERLAP,
         fields=form_fields(),
@@ -377,7 +377,7 @@ def router(store: Store) -> APIRouter:
         check_traces(store, user, *trace_ids)
         each = "-by-person" if address.each and address.format != EVENTS else ""
         ending = _ENDINGS.get(address.format, "jsonl")
-        # A format that cannot express the labels fails only at the end.
+        # A format that cannot express the labels fails only at the end of the export.
         return whole_file(
             lambda path: export_labels(
                 store, campaign.name, path, address.format, per_annotator=bool(address.each)

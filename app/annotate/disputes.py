@@ -130,7 +130,7 @@ def list_html(
             ("", "all", sum(counts.values())),
             *((state.value, state.value, counts[state]) for state in DisputeState),
         ],
-        # This count is only for people who may see all of it.
+        # Only people who may see all disputes see this count.
         patch=patch if accepted and unblinded_for is None else "",
     )
 
@@ -221,7 +221,7 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
     def file(request: Request, user: Annotator, new: Annotated[_NewDispute, body(_NewDispute)]) -> JSONResponse:
         _check_unblinded(store, request, new.trace)
         dispute = open_dispute(store, new.trace, new.step, new.proposed, new.reason, user, new.digest or None)
-        return _stored(dispute, 201)
+        return _dispute_response(dispute, 201)
 
     @routes.post(f"{DisputesAddress.PATH}/{{number:number}}/entries")
     def add(
@@ -229,7 +229,7 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
     ) -> JSONResponse:
         _check_unblinded(store, request, get_dispute(store, number).trace_id)
         state = DisputeState(new.state) if new.state else None
-        return _stored(add_entry(store, number, user, new.text, state), 200)
+        return _dispute_response(add_entry(store, number, user, new.text, state), 200)
 
 
 def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
@@ -240,7 +240,7 @@ def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
         raise ForbiddenError("The gold of this trace is hidden while a blind campaign is open.", "Label it first.")
 
 
-def _stored(dispute: Dispute, status: int) -> JSONResponse:
+def _dispute_response(dispute: Dispute, status: int) -> JSONResponse:
     go = f"{DisputesAddress.PATH}/{dispute.id}"
     return JSONResponse({"dispute": dispute.id, "state": dispute.state, "go": go}, status)
 

@@ -54,23 +54,23 @@ def script_keys(keys: Iterable[LabelKey]) -> str:
 
 
 _ERROR_TITLES = {
-    "calculation": "computes wrongly",
-    "misreading": "takes the problem or an earlier step for another",
+    "calculation": "miscalculates",
+    "misreading": "misreads the problem or an earlier step",
     "wrong method": "uses a method or rule that does not apply",
-    "unjustified": "claims what does not follow, or is not shown",
-    "contradiction": "goes against another step, or a known fact",
+    "unjustified": "claims something that does not follow, or is not shown",
+    "contradiction": "contradicts another step, or a known fact",
     "missing case": "leaves out a case or a condition",
     "other": "anything else: say what in a comment",
 }
 _PRMBENCH = (
-    ("redundency", "redundant", "says again what is known, or what nothing needs"),
-    ("circular", "circular", "rests on what it is to show"),
-    ("counterfactual", "counterfactual", "goes against a known fact or rule"),
-    ("step_contradiction", "contradicts a step", "goes against another step"),
+    ("redundency", "redundant", "repeats what is known, or says what nothing needs"),
+    ("circular", "circular", "assumes what it has to show"),
+    ("counterfactual", "counterfactual", "contradicts a known fact or rule"),
+    ("step_contradiction", "contradicts a step", "conflicts with another step"),
     ("domain_inconsistency", "wrong domain", "uses a rule where it does not hold"),
-    ("confidence", "false certainty", "claims for sure what is not so"),
+    ("confidence", "false certainty", "claims with certainty what is not certain"),
     ("missing_condition", "missing condition", "leaves out a condition or a case that it needs"),
-    ("deception", "misleading detail", "looks right, and a detail of it is off"),
+    ("deception", "misleading detail", "looks right, but a detail is off"),
 )
 ERROR_NAMES = {kind: name for kind, name, _ in _PRMBENCH}
 """Readable names of kinds of error with another spelling."""

@@ -266,5 +266,5 @@ def _next_page(store: Store, public_id: str, user: User) -> str | None:
     try:
         return next_html(store, slot.campaign.id, user)
     except UserError:
-        # The submission stands; asked for by itself, the next trace is refused with the reason.
+        # The submission is kept. A separate request for the next trace is refused with the reason.
         return None

@@ -38,10 +38,10 @@ class Context:
 
 
 Texts = Annotated[list[str], Field(fail_fast=True)]
-"""A list of which only one wrong item is reported, because reporting a million would take seconds."""
+"""A list for which only one invalid item is reported, because reporting a million would take seconds."""
 
 
-def _visible(steps: list[str | Texts]) -> list[str | Texts]:
+def _check_visible(steps: list[str | Texts]) -> list[str | Texts]:
     """Return `steps`. Raises `ValueError` at invisible characters, such as a zero-width space; white space alone is
     refused as an empty step."""
     for number, step in enumerate(steps, start=1):
@@ -51,7 +51,7 @@ def _visible(steps: list[str | Texts]) -> list[str | Texts]:
     return steps
 
 
-Steps = Annotated[list[str | Texts], AfterValidator(_visible)]
+Steps = Annotated[list[str | Texts], AfterValidator(_check_visible)]
 
 _MOST_FIELDS = 20
 
@@ -177,7 +177,7 @@ class DatasetInfo(BaseModel):
     name: str
     kind: str
     traces: int
-    errors: int = Field(description="The number of traces with a first error in the gold.")
+    errors: int = Field(description="The number of traces whose gold has a first error.")
     redundant: int = Field(description="The number of traces with a redundant step in the gold.")
     steps: int
     substeps: int
@@ -219,7 +219,7 @@ class TraceLine(BaseModel):
 class TracePage(BaseModel):
     dataset: str
     evaluator: str = Field(description="The evaluator of the judgments in the lines.")
-    errors: str = Field(description="The kind of error that `mistake` is of: invalid or redundant.")
+    errors: str = Field(description="The kind of error that `mistake` concerns: invalid or redundant.")
     total: int = Field(description="The number of traces that meet the conditions.")
     offset: int
     traces: list[TraceLine]
@@ -229,7 +229,7 @@ class StepInfo(BaseModel):
     step: int
     substeps: list[str]
     label: LabelName | None = Field(description="The gold label; null for an unlabelled step.")
-    valid: bool | None = Field(description="True or false if the gold tells the validity of the step.")
+    valid: bool | None = Field(description="True or false if the gold gives the validity of the step.")
     share: float | None = Field(None, description="The soft label of the step, from 0 to 1; null if it has none.")
 
 
@@ -254,7 +254,7 @@ class JobRequest(_Given):
 class JobInfo(BaseModel):
     job: int
     task: Task
-    subject: str = Field(description="The imported or fetched thing; empty for a judging job.")
+    subject: str = Field(description="What is imported or fetched; empty for a judging job.")
     dataset: str = Field(description="The dataset; empty until an import has one.")
     evaluator: str = Field(description="The evaluator; empty for an import.")
     fingerprint: str

@@ -34,7 +34,7 @@ from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace
 from stepsight.storage.people.blindness import check_texts
 
-# The ways in which templates open and close a turn. A turn that is not closed extends to the end.
+# How chat templates open and close a turn. A turn that is never closed extends to the end of the text.
 _TURNS = (
     re.compile(r"<\|im_start\|>(\w{1,20})\n(.*?)(?:<\|im_end\|>|\Z)", re.DOTALL),
     re.compile(r"<\|start_header_id\|>(\w{1,20})<\|end_header_id\|>\n\n(.*?)(?:<\|eot_id\|>|\Z)", re.DOTALL),
@@ -42,7 +42,7 @@ _TURNS = (
 )
 _SOLVERS = ("assistant", "model")
 _QUESTION, _ANSWER, _LEAD = "Question:\n", "\nAnswer:\n", "Let's think step by step.\n"
-# The longest end that is looked for: a search from every place of a text takes seconds.
+# The longest closing sequence to look for: searching from every position of a text would take seconds.
 _LONGEST_END = 2_000
 _ENDS = re.compile(r"(?:\s|</s>|<eos>|<\|endoftext\|>|<\|im_end\|>|<\|eot_id\|>|<\|end_of_text\|>){1,100}\Z")
 
@@ -76,12 +76,12 @@ def read_text(text: str, prompt: str | None = None) -> SentSolution:
             return _trace_of_turns(turns)
     before, closed, solution = text.rpartition("[/INST]")
     if closed:
-        return _sent(before.rpartition("[INST]")[2], solution)
+        return _read_solution(before.rpartition("[INST]")[2], solution)
     problem, answers, solution = text.partition(_ANSWER)
     if answers and problem.startswith(_QUESTION):
-        return _sent(problem.removeprefix(_QUESTION), solution.removeprefix(_LEAD))
+        return _read_solution(problem.removeprefix(_QUESTION), solution.removeprefix(_LEAD))
     if prompt and text.startswith(prompt):
-        return _sent(prompt, text.removeprefix(prompt))
+        return _read_solution(prompt, text.removeprefix(prompt))
     raise UserError("no problem and solution can be recognised in the text.", _HINT)
 
 
@@ -90,10 +90,10 @@ def _trace_of_turns(turns: Sequence[tuple[str, str]]) -> SentSolution:
     problem = next((content for role, content in reversed(turns[:last]) if role == "user"), None)
     if problem is None:
         raise UserError("the conversation has no solution after a problem.", _HINT)
-    return _sent(problem, turns[last][1])
+    return _read_solution(problem, turns[last][1])
 
 
-def _sent(problem: str, solution: str) -> SentSolution:
+def _read_solution(problem: str, solution: str) -> SentSolution:
     solution = solution[:-_LONGEST_END] + _ENDS.sub("", solution[-_LONGEST_END:])
     problem = problem.strip()
     *ended, rest = [part.strip() for part in STEP_TOKEN.split(solution)]
@@ -119,8 +119,8 @@ def _content(content: Any) -> str:
 
 
 _MOST = 1000
-# The reward of a text that cannot be judged, such as an empty completion: the least that there is, since clients
-# take numbers alone.
+# The reward of a text that cannot be judged, such as an empty completion. It is the lowest possible reward, since
+# clients only accept numbers.
 _UNREAD = 0.0
 
 
@@ -186,7 +186,7 @@ def reward_routes(context: Context) -> APIRouter:
     @router.post("/pooling", dependencies=scoring)
     async def pooling(body: _Asked, request: Request) -> Response:
         def listed(name: str, judged: Sequence[_Validities]) -> dict[str, Any]:
-            return _listed("pool", name, [{"object": "pooling", "data": _pairs(line.rows)} for line in judged])
+            return _list_json("pool", name, [{"object": "pooling", "data": _pairs(line.rows)} for line in judged])
 
         return await _answer(context, request, body.model, body.mode, partial(_traces, body), listed)
 
@@ -198,7 +198,7 @@ def reward_routes(context: Context) -> APIRouter:
             rows = [
                 {"label": label, "probs": pair, "num_classes": 2} for label, pair in zip(labels, pairs, strict=True)
             ]
-            return _listed("classify", name, rows)
+            return _list_json("classify", name, rows)
 
         return await _answer(context, request, body.model, body.mode, partial(_traces, body), listed)
 
@@ -210,12 +210,12 @@ def reward_routes(context: Context) -> APIRouter:
             answer = {"rewards": rewards, "scores": rewards, "extra_logs": {}}
             return answer | ({"errors": errors} if errors else {})
 
-        return await _answer(context, request, body.model, body.mode, partial(_rewarded, body), listed, True)
+        return await _answer(context, request, body.model, body.mode, partial(_read_texts, body), listed, True)
 
     return router
 
 
-def _listed(kind: str, name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _list_json(kind: str, name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     data = [{"index": place, **row} for place, row in enumerate(rows)]
     return {
         "id": f"{kind}-{request_id()}",
@@ -244,12 +244,12 @@ def _traces(body: _Asked) -> list[SentSolution | UserError]:
     return sent
 
 
-def _rewarded(body: _RewardAsked) -> list[SentSolution | UserError]:
+def _read_texts(body: _RewardAsked) -> list[SentSolution | UserError]:
     """Read each text by itself. Raises `UserError` if none can be read and none begins with its prompt, since the
     request then has another form."""
     prompts = body.prompts or [None] * len(body.query)
     if len(prompts) != len(body.query):
-        raise UserError(f"{len(prompts):,} prompts for {len(body.query):,} queries.", "Send one for each.")
+        raise UserError(f"{len(prompts):,} prompts for {len(body.query):,} queries.", "Send one prompt per query.")
     pairs = list(zip(body.query, prompts, strict=True))
     sent = [_read_one(text, prompt) for text, prompt in pairs]
     begins = any(prompt and text.startswith(prompt) for text, prompt in pairs)
@@ -274,7 +274,7 @@ async def _answer(
     name = model or context.evaluators.default
     if context.evaluators.about(name).outputs.in_words:
         raise UserError(
-            f"{name} gives verdicts and no numbers.", f"Ask one of: {', '.join(context.evaluators.names)}."
+            f"{name} gives verdicts, not numbers.", f"Use one of: {', '.join(context.evaluators.names)}."
         )
     sent: list[SentSolution | UserError] = await to_thread.run_sync(read)
     unread = [
@@ -296,7 +296,7 @@ async def _answer(
     if parts:
         stream = Stream(parts, context.seconds, partial(check_texts, context.store, find_user_of(request)))
         await stream.begin()
-        judged += await unless_gone(request, _collected(stream))
+        judged += await unless_gone(request, _collect_answers(stream))
     failed = next((one for one in judged if isinstance(one, FailedLine) and not (each and one.status == 422)), None)
     if failed is not None:
         response = failure_json(failed.status, failed.error, failed.hint)
@@ -306,7 +306,7 @@ async def _answer(
     return JSONResponse(listed(name, sorted(judged, key=lambda line: line.index)))
 
 
-async def _collected(stream: Stream) -> list[BaseModel]:
+async def _collect_answers(stream: Stream) -> list[BaseModel]:
     async with aclosing(stream.answers()) as answers:
         return [line async for some in answers for line in some]
 

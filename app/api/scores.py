@@ -44,8 +44,8 @@ from stepsight.training.evaluate.strength import concluded_record
 Result = TypeVar("Result")
 MEDIA_TYPE = "application/x-ndjson"
 
-# The parts of one request that wait to be scored at once: enough for two calls of the scorer, so that it never
-# waits for the client, and few enough to leave room for others.
+# How many parts of one request may be queued at once: enough for two calls of the scorer, so that it never waits
+# for the client, but few enough to leave room for other requests.
 _WAITING = 32
 _LOG = logging.getLogger("stepsight")
 
@@ -78,7 +78,7 @@ class Stream:
         self._begun: list[PendingScore[Any]] = []
         self._has_ended = False
         self._waiting = asyncio.Semaphore(_WAITING)
-        # Parts are submitted in order; one that is not accepted is tried again once another is scored.
+        # Parts are submitted in order. A part that is refused is submitted again once another one has been scored.
         self._turn, self._scored = asyncio.Lock(), asyncio.Event()
 
     async def begin(self) -> None:
@@ -104,8 +104,8 @@ class Stream:
                 done, _ = await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 if not done:
                     late = ShortError(
-                        f"This took longer than the {self._seconds:g} s that a request may take.",
-                        "Ask again for what is missing, or send less at a time.",
+                        f"This took longer than the {self._seconds:g} s allowed for a request.",
+                        "Request what is missing again, or send less at a time.",
                     )
                     yield [line for part in tasks.values() for line in _failures(part, late)]
                     return
@@ -123,7 +123,7 @@ class Stream:
         part = self._parts[number]
         try:
             async with self._waiting:
-                scoring = await self._accepted(part) if number else self._first
+                scoring = await self._submit_when_accepted(part) if number else self._first
                 result = await asyncio.wrap_future(scoring)
                 self._begun.remove(scoring)
             return await to_thread.run_sync(lambda: list(part.lines(result)))
@@ -135,7 +135,7 @@ class Stream:
         finally:
             self._scored.set()
 
-    async def _accepted(self, part: AnswerPart) -> PendingScore[Any]:
+    async def _submit_when_accepted(self, part: AnswerPart) -> PendingScore[Any]:
         """Submit a part as soon as the scorer accepts it."""
         async with self._turn:
             while True:
@@ -158,7 +158,7 @@ class Stream:
             scoring.set_exception(error)
         self._begun.append(scoring)
         if self._has_ended:
-            # The client has left while this thread submitted the part.
+            # The client disconnected while this thread was submitting the part.
             scoring.cancel()
         return scoring
 
@@ -212,7 +212,7 @@ def score_routes(context: Context) -> APIRouter:
             judgment = await unless_gone(request, asyncio.wrap_future(scoring), context.seconds)
         except TimeoutError:
             raise ShortError(
-                f"This took longer than the {context.seconds:g} s that a request may take.",
+                f"This took longer than the {context.seconds:g} s allowed for a request.",
                 "Send fewer steps, try again when the server has less to do, or judge a dataset as a job.",
             ) from None
         return concluded_record(judgment, evaluator, thresholds, name=name)

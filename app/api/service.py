@@ -237,8 +237,8 @@ def build_api(
         api.include_router(routes(context))
     answer_errors(api)
     api.add_exception_handler(RequestValidationError, _invalid)
-    api.add_exception_handler(HTTPException, _refused)
-    api.add_exception_handler(ClientDisconnect, _left)
+    api.add_exception_handler(HTTPException, _http_error_response)
+    api.add_exception_handler(ClientDisconnect, _disconnected_response)
 
     @api.get("/docs", include_in_schema=False, dependencies=[Depends(RequiresRight(*LOOKING))])
     def docs() -> HTMLResponse:
@@ -259,14 +259,14 @@ async def _invalid(request: Request, error: Exception) -> Response:
     return failure_response(request.scope, 422, message, f"{API}/docs says what is expected.")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _http_error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    messages = {404: "There is no such route.", 405: "This route does not take that method."}
+    messages = {404: "There is no such route.", 405: "This route does not support that method."}
     return failure_json(error.status_code, messages.get(error.status_code, str(error.detail)), f"See {API}/docs.")
 
 
-async def _left(request: Request, error: Exception) -> Response:
-    # Nobody receives it; servers log this status for a client that has left.
+async def _disconnected_response(request: Request, error: Exception) -> Response:
+    # Nobody receives this response. Servers log this status for a client that has disconnected.
     return Response(status_code=499)
 
 

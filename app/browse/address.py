@@ -65,7 +65,7 @@ class Address(ListQuery, _Place):
     beside: tuple[str, ...] = ()
 
     OF_DATASET: ClassVar[str] = " ".join((*OF_DATASET, "field"))
-    """The names of the parameters that go when another dataset is chosen."""
+    """The names of the parameters that are dropped when a different dataset is chosen."""
 
     @property
     def shown(self) -> tuple[str, ...]:

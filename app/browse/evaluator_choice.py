@@ -18,7 +18,7 @@ from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.traces.queries import StoredTrace
 
 MOST_BESIDE = 5
-"""Evaluators that a page shows side by side."""
+"""The largest number of evaluators that a page shows side by side."""
 
 _SHOWN_OF_FINGERPRINT = 8
 
@@ -67,7 +67,7 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, named: s
     others = [row for fingerprint, row in judged.items() if fingerprint not in fingerprints]
     names = Counter([*loaded, *(row.name for row in others)])
     for row in others:
-        # Two of one name are mostly one evaluator before and after a change.
+        # Two evaluators with the same name are usually one evaluator before and after a change.
         key = row.name if names[row.name] == 1 else f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
         choices.append(EvaluatorChoice(key, row, True, row.outputs, is_shipped(row.name)))
     return choices
@@ -124,11 +124,11 @@ def judge_trace(
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
         stored[judgment.evaluator.id].append(judgment)
-    # All are started before the first one is waited for.
+    # All are started before waiting for the first one.
     begun = [_begin(evaluators, choice, trace, stored[choice.id or 0]) for choice in chosen]
-    until = time.monotonic() + patience
+    deadline = time.monotonic() + patience
     return [
-        _judgments(choice, _thresholds(store, evaluators, choice), stored[choice.id or 0], made, until)
+        _judgments(choice, _thresholds(store, evaluators, choice), stored[choice.id or 0], made, deadline)
         for choice, made in zip(chosen, begun, strict=True)
     ]
 

@@ -82,7 +82,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
 def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
     address = ExportAddress.exact(read_query(request.url.query))
     dataset = find_dataset(store, address.dataset)
-    # An unknown condition is an error, because nobody would notice a file of too many traces.
+    # An unknown condition is an error, because nobody would notice that a file has too many traces.
     selection = Selection.exact(store, evaluators, dataset, address)
     if address.content in OF_PEOPLE:
         require(request, Right.MANAGE)
@@ -106,14 +106,14 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
     if address.content == "traces":
         return trace_lines(store, ids), "jsonl"
     if address.content == "judgments":
-        by: list[int] | None = None
+        evaluator_ids: list[int] | None = None
         if address.by:
             id = find_choice(selection.choices, address.by).id
-            by = [] if id is None else [id]
+            evaluator_ids = [] if id is None else [id]
         # This import loads pandas, which pages do not need.
         from stepsight.storage.exports.frames import judgment_frames
 
-        frames = judgment_frames(store, address.dataset, ids, by)
+        frames = judgment_frames(store, address.dataset, ids, evaluator_ids)
         return frame_parts(frames, address.format), address.format
     if address.content == "outcomes":
         columns, outcomes = selection.outcomes(ids, address.by)

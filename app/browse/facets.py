@@ -23,12 +23,12 @@ from stepsight.storage.browse.metadata import MetaCondition, MetaField, quoted
 
 Counts = Mapping[str, Mapping[str, int]]
 Words = Mapping[str, str] | None
-"""The list's evaluator's words for a verdict on a step, by label; None if it gives numbers."""
+"""The words of the list's evaluator for a verdict on a step, keyed by label, or None if it gives numbers."""
 
 _TEMPLATE = "browse/facets.html"
 _OPERATORS = {"=": ": ", "~": " contains ", ">=": " ≥ ", "<=": " ≤ "}
 _EMPTY = "(empty)"
-# The number of metadata fields in view, and the characters of a value.
+# The number of metadata fields shown, and the number of characters shown of a value.
 _SHOWN = 8
 _LONGEST = 80
 
@@ -123,7 +123,7 @@ FILTERS = {
         )
     },
 }
-"""The filters of the sidebar by name, where outcomes are of first errors (False) and of redundancy (True)."""
+"""The filters of the sidebar by name, for outcomes that concern first errors (False) or redundancy (True)."""
 _TITLES = {"text": "Search", "length": "Steps"}
 
 
@@ -163,7 +163,7 @@ class ActiveFilters:
         """Render suggestions for an empty list: the filters whose removal would bring traces back. `totals` maps
         the key of each active filter to the number of traces that match without this filter."""
         if not self.address.active:
-            return Markup('<p class="hint empty">This dataset has no trace.</p>')
+            return Markup('<p class="hint empty">This dataset has no traces.</p>')
         ways = [(link, counted(totals[link.key], "trace")) for link in self.links if totals[link.key]]
         return macro(_TEMPLATE, "loosen", ways, self.address.cleared)
 
@@ -232,7 +232,7 @@ class ActiveFilters:
             who = filters["mistake"].title
             if self.address.other:
                 who = self.address.other if name == "other_mistake" else self.address.evaluator or who
-            # The whole of a filter's list is not in view.
+            # The list of a filter's values is not shown in full.
             return f"{who}: {'wrong' if value == 'wrong' else filters['mistake'].values.get(value, value)}"
         if name == "bin":
             return bin_words(value, self.words)
@@ -324,7 +324,7 @@ def _value_link(address: Address, field: str, value: str, count: int, own: Seque
     return FilterLink(text, url, count, chosen, f"meta {condition}")
 
 
-# The label whose colour each gold has.
+# The label in whose colour each kind of gold is shown.
 _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos", "with": "neu", "without": "pos"}
 _GOLD = {"with": "redundant", "without": "not redundant"}
 
@@ -351,7 +351,7 @@ class Histogram:
                 address,
                 "bin",
                 f"{gold}-{place / BINS:.2f}",
-                f"{bin_range(place)}: {_counted(count, noun)}",
+                f"{bin_range(place)}: {_count_words(count, noun)}",
                 count,
             )
             for place, count in enumerate(counts.tolist())
@@ -362,7 +362,7 @@ class Histogram:
     def verdicts(self, titles: tuple[str, str]) -> list[FilterLink]:
         """Return the two bins of verdicts in words, which are stored as 0 and 1."""
         ends = zip((self.bars[0], self.bars[-1]), titles, strict=True)
-        return [replace(bar, text=f"{title}: {_counted(bar.count or 0, self.noun)}") for bar, title in ends]
+        return [replace(bar, text=f"{title}: {_count_words(bar.count or 0, self.noun)}") for bar, title in ends]
 
 
 def distribution_html(
@@ -398,6 +398,6 @@ def distribution_html(
     )
 
 
-def _counted(count: int, noun: str) -> str:
-    item, of, rest = noun.partition(" with")
-    return f"{counted(count, item)}{of}{rest}"
+def _count_words(count: int, noun: str) -> str:
+    item, preposition, rest = noun.partition(" with")
+    return f"{counted(count, item)}{preposition}{rest}"

@@ -51,16 +51,16 @@ from stepsight.storage.traces.queries import (
 from stepsight.training.evaluate.doubtful import UNRANKED, rank_traces, version_of_doubts
 from stepsight.training.evaluate.strength import concluded_record
 
-# The parts of an address that say what is shown of a trace.
+# The query parameters that determine what is shown of a trace.
 _OF_TRACE = ("trace", "evaluator", "against", "other", "beside")
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"
 _PER_PAGE = 25
-# The title of a page that shows nothing with a name of its own.
+# The title of a page that shows nothing with its own name.
 _TITLE = Markup("<h1>Browse</h1>")
-# The kinds of error of a dataset whose gold has both.
+# The kinds of error to choose from, for a dataset whose gold has both.
 _KINDS = (("", "invalid"), ("redundant", "redundant"))
-# The number of datasets that the error for an unknown one lists.
+# The number of datasets listed in the error for an unknown one.
 _MOST_NAMES = 10
 _LONGEST_VALUE = 160
 # Seconds that a trace's page waits for its scores; the page's script requests them if they take longer.
@@ -136,7 +136,7 @@ class BrowsePages:
         conditions = ActiveFilters(address, selection.words, page.on_redundancy)
         hidden = hidden_traces(self.store, user, [row.trace_id for row in page.rows])
         page = replace(page, rows=[row for row in page.rows if row.trace_id not in hidden])
-        # Scores of the other mode alone would stand beside verdicts of this one, which are none.
+        # Scores in the other mode only would be shown beside verdicts in this mode, which do not exist.
         scored = [row for row in page.rows if (row.online_validity, row.offline_validity) != (None, None)]
         lacks_mode = bool(scored) and all(row.validity is None for row in scored)
         if hidden and not page.rows:
@@ -215,7 +215,7 @@ class BrowsePages:
             trace=trace,
             address=address,
             place=place,
-            # The way back leads to the trace's own page of the list, however far the visitor has moved from it.
+            # The link back leads to the list's page with this trace, however far the visitor has moved on.
             page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
             conditions=[link.text for link in selection.conditions.links],
             reason=selection.ranking.reasons([trace.trace_id]).get(trace.trace_id) if selection.ranking else "",
@@ -251,7 +251,7 @@ class BrowsePages:
 
 
 def _failure_html(error: UserError, problems: Sequence[str]) -> Markup:
-    # A dataset that is gone has taken its traces with it.
+    # The traces of a deleted dataset are deleted too.
     return _TITLE + _notices(problems, [error]) + Markup('<p><a href="/browse">Back to all traces</a></p>')
 
 
@@ -298,7 +298,7 @@ def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
         query = request.query_params
         address = Address.exact({key: query.getlist(key) for key in query})
         if address.trace is None:
-            raise UserError("No trace is named.", "Follow the link on the page of a trace.")
+            raise UserError("The address names no trace.", "Follow the link on a trace's page.")
         trace = get_trace(store, address.trace)
         check_traces(store, find_user_of(request), trace.trace_id)
         shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)

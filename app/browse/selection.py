@@ -53,7 +53,7 @@ class ListPlace:
 @dataclass(frozen=True)
 class Selection:
     """The part of the store that an address selects. `about` is the evaluator that the list shows. Unknown
-    evaluators have been removed from `address`. `ranking` is what the order `doubt` comes from, if it is known."""
+    evaluators have been removed from `address`. `ranking` is behind the order `doubt`, if it is known."""
 
     store: Store
     address: Address
@@ -86,7 +86,7 @@ class Selection:
         )
         about = find_choice(choices, address.evaluator) if address.evaluator else default_choice(choices)
         if not about.judged and address != address.without_verdicts():
-            reason = "has judged no trace of this dataset: it has no verdicts to filter or sort by."
+            reason = "has not judged any trace of this dataset, so it has no verdicts to filter or sort by."
             problems.append(UserError(f"{about.key} {reason}"))
             address = address.without_verdicts()
         elif not about.outputs.has_redundancy and address != address.without_redundancy():
@@ -180,9 +180,9 @@ class Selection:
         ids = list_matching(self.store, self.dataset.id, self.where, self.order)
         if trace_id not in ids:
             return ListPlace(Neighbours(None, None))
-        at = ids.index(trace_id)
-        near = Neighbours(ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None)
-        return ListPlace(near, at + 1, len(ids))
+        index = ids.index(trace_id)
+        near = Neighbours(ids[index - 1] if index else None, ids[index + 1] if index + 1 < len(ids) else None)
+        return ListPlace(near, index + 1, len(ids))
 
     def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
         """Map trace ids to the first step with a search hit: its number, counted from 1, and its text.

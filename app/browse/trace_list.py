@@ -18,7 +18,7 @@ from stepsight.storage.browse.browse import BrowseRow
 from stepsight.storage.browse.outcomes import OutcomePairs
 
 _PREVIEW = 200
-# With a search, an excerpt of two lines, so that the hit is visible.
+# In search results, an excerpt of two lines, so that the match is visible.
 _SEARCHED = 90
 _EXCERPT = 140
 
@@ -38,8 +38,8 @@ _ORDERS = (
     ("steps", "shortest first"),
     ("-position", "reverse file order"),
 )
-# The title, the order after a first click, and the CSS class. The second group is about an evaluator, the third
-# takes its place if outcomes are of redundant errors.
+# The title, the sort order after the first click, and the CSS class. The second group is about an evaluator; the
+# third replaces it if outcomes concern redundant errors.
 _COLUMNS = (("Trace", "position", "what"), ("Steps", "-steps", "n"), ("Gold", "error", "gold"))
 _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), ("Change", "-change", "d"))
 _REDUNDANCY_COLUMNS = (("Redundancy", "-redundancy", "v"), ("Redundant", "", "m"), _EVALUATOR_COLUMNS[2])
@@ -88,7 +88,7 @@ def list_html(
 
 def list_orders(outputs: Outputs | None, *, labelled: bool) -> tuple[tuple[str, str], ...]:
     """Return the available sort orders as (name, title) pairs. Orders by scores that the evaluator does not give
-    are left out, and the one by doubt unless the dataset is `labelled`. `outputs` means the same as for
+    are left out, and so is the order by doubt unless the dataset is `labelled`. `outputs` means the same as for
     `list_html`."""
     absent = _SCORES if outputs is None else () if outputs.has_redundancy else ("redundancy",)
     absent = absent if labelled else (*absent, "doubt")
@@ -98,20 +98,20 @@ def list_orders(outputs: Outputs | None, *, labelled: bool) -> tuple[tuple[str, 
 def _head(address: Address, title: str, first: str, kind: str) -> dict[str, str]:
     """Return the template's variables for the heading of a column. `url` sorts the list by the column, and is "" if
     that is impossible. `direction` is the current sort direction."""
-    by, direction = first.removeprefix("-"), ""
-    url = address.narrowed(sort=first) if by else ""
-    if by and address.sort.removeprefix("-") == by:
+    column, direction = first.removeprefix("-"), ""
+    url = address.narrowed(sort=first) if column else ""
+    if column and address.sort.removeprefix("-") == column:
         descends = address.sort.startswith("-")
         direction = "descending" if descends else "ascending"
-        url = address.narrowed(sort=by if descends else f"-{by}")
-    return {"title": title, "kind": kind, "by": by, "url": url, "direction": direction}
+        url = address.narrowed(sort=column if descends else f"-{column}")
+    return {"title": title, "kind": kind, "by": column, "url": url, "direction": direction}
 
 
 def _excerpt_html(text: str, length: int, address: Address) -> Markup:
     return marked_html(text_html(excerpt(text, length, address.text)), address.text)
 
 
-# The possible outcomes in words, of first errors and of redundancy, if gold has an error and if it has none.
+# The possible outcomes in words, for first errors and for redundancy, with and without an error in the gold labels.
 _CLEAN = ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm"))
 _OUTCOMES: Mapping[bool, Mapping[bool, tuple[tuple[Outcome, str], ...]]] = {
     False: {
@@ -130,8 +130,8 @@ _TITLES = {
 }
 _SUBJECTS = {False: "First errors", True: "Redundant solutions"}
 _UNKNOWN = {
-    False: "gold or one of the two does not tell the first error",
-    True: "gold or one of the two does not tell whether a step is redundant",
+    False: "the first error is unknown to gold or to one of the two",
+    True: "whether a step is redundant is unknown to gold or to one of the two",
 }
 
 
@@ -165,11 +165,11 @@ def _table(pairs: OutcomePairs, address: Address, error: bool) -> dict[str, obje
         (
             words,
             [
-                _cell(pairs.count(one, other, (error,)), address, gold, one.value, other.value)
+                _cell(pairs.count(outcome, other, (error,)), address, gold, outcome.value, other.value)
                 for other, _ in outcomes
             ],
         )
-        for one, words in outcomes
+        for outcome, words in outcomes
     ]
     return {"title": title, "columns": [words for _, words in outcomes], "rows": rows}
 

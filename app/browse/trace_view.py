@@ -64,7 +64,7 @@ def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bool
 
 def outcome_words(wrong: int | None, trace: Trace) -> str:
     """Compare in words the first step called wrong with the first error in the gold labels. If the gold labels do
-    not tell whether there is an error, only the step called wrong is mentioned."""
+    not say whether there is an error, only the step called wrong is mentioned."""
     gold = trace.first_error
     if gold is None and not all(step.valid for step in trace.steps):
         return "" if wrong is None else f"blames step {wrong + 1}"
@@ -85,14 +85,14 @@ def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Mar
     if len(wrong):
         blamed = int(wrong[0])
         verdict = Markup('<strong class="bad">wrong</strong> from step {}{}')
-        return verdict.format(blamed + 1, _compared_with_gold(blamed, trace))
+        return verdict.format(blamed + 1, _compare_with_gold(blamed, trace))
     if value is None:
         return Markup("its verdict could not be read")
     if not value:
         return Markup('<strong class="bad">finds an error</strong>, names no step')
-    # Gold with redundant steps does not tell about errors.
+    # Gold labels that mark redundant steps say nothing about errors.
     redundancy = any(step.label == Label.NEU for step in trace.steps)
-    return Markup("finds no error{}").format("" if redundancy else _compared_with_gold(None, trace))
+    return Markup("finds no error{}").format("" if redundancy else _compare_with_gold(None, trace))
 
 
 def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
@@ -102,14 +102,14 @@ def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
     wrong = first_wrong(answer, mode, trace)
     if wrong is not None:
         verdict = Markup('<strong class="bad">wrong</strong> in step {}{}')
-        return verdict.format(wrong + 1, _compared_with_gold(wrong, trace))
+        return verdict.format(wrong + 1, _compare_with_gold(wrong, trace))
     steps = len(set(trace.owners[~answer.silent[mode]].tolist()))
     if not steps:
         return Markup("nothing to check")
     return Markup("every equation that it can check holds, in {} of {} steps").format(steps, len(trace.steps))
 
 
-def _compared_with_gold(blamed: int | None, trace: Trace) -> str:
+def _compare_with_gold(blamed: int | None, trace: Trace) -> str:
     gold = trace.first_error
     if gold is None and not all(step.valid for step in trace.steps):
         return ""

@@ -30,7 +30,7 @@ COMMANDS = {
     "campaign": (
         "label",
         "annotate.md",
-        "make and follow campaigns in which people label traces, rename and delete them",
+        "create and follow campaigns in which people label traces, rename and delete them",
     ),
     "export": ("export", "browse.md", "write labels, judgments or traces of the store into a file"),
     "agreement": ("label", "annotate.md", "measure how far the annotators of a campaign agree"),
@@ -87,7 +87,7 @@ def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         parser = commands.add_parser(name, help=help_line)
         if name in loaded:
             _check_temporary_folder()
-            # Its options bring NumPy and pydantic, which `stepsight --help` can do without.
+            # Its options import NumPy and pydantic, which `stepsight --help` does not need.
             command: Command = getattr(
                 import_module(f"{__package__}.{module}"), f"{name.replace('-', '_')}_command"
             )
@@ -100,7 +100,7 @@ atexit.register(gc.freeze)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """Suspend garbage collection while modules are imported. Imports create many objects for the collector to scan,
     but no garbage."""
     was_enabled = gc.isenabled()
@@ -127,12 +127,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code. The exit code is 0 on success, 2 for an error that the user can
     correct, 130 after an interrupt, and 1 if the reader of the output has gone."""
     for stream in (sys.stdout, sys.stderr):
-        # Traces contain characters that a terminal's own encoding may lack, and paths bytes that are no characters.
+        # Traces contain characters that the terminal's encoding may lack, and paths bytes that are not characters.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     words = sys.argv[1:] if argv is None else list(argv)
     try:
-        with _uncollected():
+        with _without_garbage_collection():
             args, unknown = build_parser(words[:1]).parse_known_args(words)
         if unknown:
             hint = f"Look at stepsight {args.command} --help."

@@ -50,7 +50,7 @@ from stepsight.training.data.transforms import NOT_CONTINUED, continue_trace
 from stepsight.training.runs.progress import progress
 from stepsight.training.synth.corpus import generate
 
-# In addition to the kinds of trace files.
+# Kinds in addition to those of trace files.
 LABELS = "labels"
 AUTO = "auto"
 ANY = ("any", COLUMNS)
@@ -65,13 +65,13 @@ def _sha256(text: str) -> str:
 @command(
     option(
         "kind",
-        "such as mr-math-invalid or jsonl, an unknown one lists them all; or auto: whatever a file or a folder"
+        "such as mr-math-invalid or jsonl; an unknown kind lists them all; or auto: whatever a file or a folder"
         " holds; any: a table whose columns --fields names; labels: people's labels",
     ),
     option(
         "path",
         "the file; with any also a folder, or OWNER/NAME of a dataset on the model hub; with --download one of"
-        " the names it is published by",
+        " its published names",
         nargs="?",
     ),
     option("--dataset NAME", "the dataset's name (default: its kind)"),
@@ -95,11 +95,11 @@ def _sha256(text: str) -> str:
     ),
     flag(
         "--continued",
-        "with prm800k: traces go on beyond their labels with the rest of the solution, if the file has it",
+        "with prm800k: traces include the rest of the solution beyond their labels, if the file has it",
     ),
     option("--sha256 HEX", "the expected hash of the published file", type=_sha256),
     option("--campaign NAME", "with labels: the campaign to put them into (default: the file's)"),
-    option("--annotator NAME", "with labels: the annotator of Label Studio's tasks (default: whom they name)"),
+    option("--annotator NAME", "with labels: the annotator of Label Studio's tasks (default: the one they name)"),
     DB,
     lambda parser: parser.set_defaults(parser=parser),
 )
@@ -127,7 +127,7 @@ def import_command(args: Namespace) -> None:
     summary = _import(args, path, listing)
     print(summary)
     if summary.kind == PRM800K_KIND.name:
-        print(f"Read are {beside_the_paper(summary.read, summary.labelled)}.")
+        print(f"Read: {beside_the_paper(summary.read, summary.labelled)}.")
     if summary.left_out:
         print(f"The rows left out are listed in {listing}.", file=sys.stderr)
 
@@ -136,26 +136,26 @@ def _check_combination(args: Namespace) -> None:
     """Raise `UserError` if options are given that do not go together."""
     kind, labels_file = args.kind, f"stepsight import {LABELS} FILE"
     if args.where and (kind in (LABELS, AUTO) or args.scores):
-        raise UserError("--where goes with one file of traces.", "stepsight import KIND FILE --where FIELD=VALUE")
+        raise UserError("--where is only for one file of traces.", "stepsight import KIND FILE --where FIELD=VALUE")
     if args.continued and (kind != PRM800K_KIND.name or args.scores):
-        raise UserError("--continued goes with prm800k.", "stepsight import prm800k FILE --continued")
+        raise UserError("--continued requires prm800k.", "stepsight import prm800k FILE --continued")
     if kind == LABELS and (args.download or args.skip_bad):
-        raise UserError("Labels are neither downloaded nor imported in part.", labels_file)
+        raise UserError("Labels cannot be downloaded, nor imported in part.", labels_file)
     if args.scores and not args.download:
-        raise UserError("--scores goes with --download.", "Give both.")
+        raise UserError("--scores requires --download.", "Give both.")
     if (args.fields is not None) != (kind in ANY) and (kind == AUTO or not _thoughts(args)) and kind != LABELS:
-        message = f"{kind} needs --fields." if args.fields is None else f"--fields goes with {ANY[0]}."
+        message = f"{kind} needs --fields." if args.fields is None else f"--fields requires {ANY[0]}."
         raise UserError(message, f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B")
     if kind not in ANY and (args.split, args.part, args.revision) != (None, None, None):
-        raise UserError(f"--split, --part and --revision go with {ANY[0]}.", "Leave them out.")
+        raise UserError(f"--split, --part and --revision require {ANY[0]}.", "Leave them out.")
     if kind != LABELS and (args.campaign is not None or args.annotator is not None):
-        raise UserError("--campaign and --annotator go with labels.", labels_file)
+        raise UserError("--campaign and --annotator require labels.", labels_file)
     if args.skipped is not None and not args.skip_bad:
-        raise UserError("--skipped goes with --skip-bad.", "Give both.")
+        raise UserError("--skipped requires --skip-bad.", "Give both.")
     if args.sha256 is not None and not args.download:
-        raise UserError("--sha256 goes with --download.", "Give both.")
+        raise UserError("--sha256 requires --download.", "Give both.")
     if kind == AUTO and (args.download or args.dataset is not None or args.skipped is not None):
-        raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
+        raise UserError(f"--download, --dataset and --skipped cannot be used with {AUTO}.", "Leave them out.")
 
 
 def _import_recognised(args: Namespace) -> None:
@@ -189,11 +189,11 @@ def _fetch_benchmark(args: Namespace) -> None:
         raise UserError(f"No scores are published for {name}.", "Leave --scores out.")
     what = "--scores" if args.scores else benchmark.title
     if args.sha256 is not None or args.skip_bad:
-        raise UserError(f"--sha256 and --skip-bad do not go with {what}.", "Its hashes are known; leave them out.")
+        raise UserError(f"--sha256 and --skip-bad cannot be used with {what}.", "Its hashes are known.")
     if args.where:
-        raise UserError(f"--where does not go with {what}.", "Leave it out.")
+        raise UserError(f"--where cannot be used with {what}.", "Leave it out.")
     if args.dataset not in (None, benchmark.dataset):
-        raise UserError(f"With {what} the dataset is {benchmark.dataset}.", "Leave --dataset out.")
+        raise UserError(f"With {what}, the dataset is always {benchmark.dataset}.", "Leave --dataset out.")
     with open_store(args.db) as store, _bar() as bar:
 
         def show(received: int, size: int) -> None:
@@ -204,7 +204,7 @@ def _fetch_benchmark(args: Namespace) -> None:
 
 
 def _fields(args: Namespace) -> dict[str, str]:
-    # The name of a column may hold a comma.
+    # A column's name may contain a comma.
     pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", args.fields)]
     return {name.strip(): column.strip() for name, _, column in pairs}
 
@@ -216,10 +216,10 @@ def _thoughts(args: Namespace) -> str:
 
 
 def _columns(args: Namespace) -> ColumnMap:
-    # A meaning of labels that was not named is not guessed.
+    # The meaning of labels is not guessed if it was not given.
     named = {"labels_as": ""} | _fields(args)
     if args.split is not None:
-        # A shell passes these pairs of characters as typed.
+        # Shells do not replace these pairs of characters with the character they stand for.
         named["split"] = args.split.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r")
     return validate(ColumnMap, named, "--fields")
 
@@ -228,7 +228,7 @@ def _data(args: Namespace) -> DataFiles:
     path = Path(args.path)
     if path.exists() or not is_hub_id(args.path):
         if args.revision is not None:
-            raise UserError("--revision goes with a dataset on the model hub.", "Give OWNER/NAME, or leave it out.")
+            raise UserError("--revision requires a dataset on the model hub.", "Give OWNER/NAME, or leave it out.")
         return find_data(path, args.part or "")
     return fetch_data(args.path, args.revision or "", args.part or "")
 
@@ -258,14 +258,14 @@ def _import(args: Namespace, path: Path, listing: Path | None) -> ImportSummary:
 
         where = parse_conditions(args.where)
         if args.kind not in ANY:
-            change = _continued if args.continued else None
+            change = _continue_trace if args.continued else None
             kind = find_kind(args.kind, _thoughts(args))
             return import_file(store, kind, path, args.dataset or args.kind, show, listing, where, change)
         columns, data = _columns(args), _data(args)
         return import_table(store, columns, data, args.dataset or data.stem, show, listing, where)
 
 
-def _continued(trace: Trace) -> Trace | None:
+def _continue_trace(trace: Trace) -> Trace | None:
     """Return a trace with its whole solution. The given trace ends at its last labelled step. Returns None if the
     rest of the solution is unknown."""
     whole, done = continue_trace(trace)
@@ -299,7 +299,7 @@ def _bar() -> "Iterator[tqdm[Any]]":
     option("--evaluator NAME", "the evaluator's name (default: as in the file, or as published)"),
     option(
         "--mode",
-        "each step scored with the whole solution in view, or with none after it, if the file does not say"
+        "whether steps were scored with the whole solution or no later step in view, if the file does not say"
         " (default: %(default)s)",
         choices=MODES,
         default=MODES[0],

@@ -100,7 +100,7 @@ def _fetch(args: Namespace) -> None:
     remote = look_up(args.repo, args.revision, card=card)
     lacking = _memory_error(remote, find_public(args.repo), place)
     if lacking is not None:
-        print(f"{lacking.message} It is fetched for another machine, and not loaded here.", file=sys.stderr)
+        print(f"{lacking.message} It is fetched for another machine, but not loaded here.", file=sys.stderr)
     with terminal_bar(remote) as show:
         fetched = fetch(remote, show)
     if card:
@@ -130,7 +130,7 @@ def _memory_error(remote: HubModel, public: PublicEvaluator | None, place: Place
 
 @evaluators_command.action(
     "verify",
-    "measure a published figure of a fetched one again",
+    "reproduce a published figure of a fetched one",
     option("repo OWNER/NAME"),
     option(
         "--part",
@@ -179,11 +179,11 @@ def _merge(args: Namespace) -> None:
     ),
     option(
         "--goal",
-        "the best macro-F1 of steps, or the best precision at a recall of errors (default: %(default)s)",
+        "the best macro-F1 of steps, or the best precision at a given recall of errors (default: %(default)s)",
         choices=["macro-f1", "recall"],
         default="macro-f1",
     ),
-    option("--recall SHARE", "the least recall with --goal recall (default: 0.9)", type=float),
+    option("--recall SHARE", "the lowest recall, with --goal recall (default: 0.9)", type=float),
     JSON,
     PLACEMENT,
     DB,
@@ -193,7 +193,7 @@ def calibrate_command(args: Namespace) -> None:
     that dataset is refused."""
     goal, recall = Goal(args.goal), 0.9 if args.recall is None else args.recall
     if args.recall is not None and goal != Goal.RECALL:
-        raise UserError("--recall goes with the goal recall.", "Use --goal recall.")
+        raise UserError("--recall requires the goal recall.", "Use --goal recall.")
     if not 0 < recall <= 1:
         raise UserError(f"--recall is {recall:g}, expected more than 0 and at most 1.")
     mode, place = Mode(args.mode), read_placement(args)
@@ -201,7 +201,7 @@ def calibrate_command(args: Namespace) -> None:
         dataset = find_dataset(store, args.dataset)
         evaluators = find_evaluators(store, dataset, [args.evaluator], [mode], lambda stored: stored, place)
         if not evaluators:
-            raise UserError(f"{args.evaluator} is a baseline: its thresholds stay as they are.")
+            raise UserError(f"{args.evaluator} is a baseline, so its thresholds cannot be changed.")
         calibrated = calibrate(store, dataset, evaluators[0], mode, Errors(args.errors), goal, recall)
     print(json.dumps(_as_json(calibrated), indent=1) if args.json else _as_text(calibrated))
 

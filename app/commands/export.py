@@ -80,7 +80,7 @@ _SELECTION = (option("dataset DATASET", "a dataset of the store"), _FILE, add_co
 _TABLE = option("--format", "the format of the file", required=True, choices=TABLE_FORMATS)
 _BY = repeated("--by NAME", "an evaluator; may be repeated (default: all)", default=[])
 
-export_command = Command(None, (), "Write labels, judgments or traces of the store into a file.", "what")
+export_command = Command(None, (), "Write labels, judgments or traces of the store to a file.", "what")
 
 
 @export_command.action(
@@ -91,7 +91,7 @@ export_command = Command(None, (), "Write labels, judgments or traces of the sto
     option("--format", "the format of the file", required=True, choices=FORMAT_NAMES),
     flag("--per-annotator", "the labels of each annotator instead of the consensus"),
     FORCE,
-    description="Write the consensus of a campaign into a file. A decision comes before a majority, and a tie or"
+    description="Write the consensus of a campaign to a file. A decision comes before a majority, and a tie or"
     " unsure is unlabelled. events lose nothing and are read back by: stepsight import labels FILE",
 )
 def _export_labels(args: Namespace, store: Store) -> None:
@@ -150,7 +150,7 @@ def _export_traces(args: Namespace, store: Store) -> None:
 
 @export_command.action(
     "left-out",
-    "the scores of a dataset without a step",
+    "the leave-one-out scores of a dataset",
     *_SELECTION,
     _TABLE,
     _BY,
@@ -169,8 +169,8 @@ def _export_left_out(args: Namespace, store: Store) -> None:
     _TABLE,
     _BY,
     FORCE,
-    description="Write a table with a row per trace: what gold says of it, and the outcome of each evaluator, such"
-    " as right or missed, in the given mode and for the given kind of error. Unknown outcomes are empty.",
+    description="Write a table with a row per trace: what gold says about it, and the outcome of each evaluator,"
+    " such as right or missed, in the given mode and for the given kind of error. Unknown outcomes are empty.",
 )
 def _export_outcomes(args: Namespace, store: Store) -> None:
     where, _ = read_conditions(args, store)
@@ -248,6 +248,6 @@ def _show_patch(args: Namespace) -> None:
     print(f"digest {patch.digest}")
     for change in patch.changes:
         print(f"\n{change.place}: {change.old or 'unlabelled'} -> {change.new or 'unlabelled'}")
-        by = [f"dispute {change.dispute}"] if change.dispute is not None else []
+        sources = [f"dispute {change.dispute}"] if change.dispute is not None else []
         print(f"  {change.reason}")
-        print(f"  {', '.join([*by, change.by, change.moment])}")
+        print(f"  {', '.join([*sources, change.by, change.moment])}")

@@ -46,7 +46,7 @@ from stepsight.storage.labelling.progress import annotator_progress, campaign_pr
 from stepsight.storage.people.users import find_user, local_user
 from stepsight.training.report.tables import Table, to_text
 
-# The options of `create` that are not called as the fields of the plan.
+# The options of `create` whose names differ from the fields of the plan.
 _SPELLED = {"suggests": "--suggest", "shows_equations": "--mark-equations", "error_kinds": "--error-kind"}
 
 
@@ -56,13 +56,13 @@ def _switch(name: str, about: str, field: str, value: object) -> Option:
 
 
 campaign_command = Command(
-    None, (DB,), "Make and follow campaigns in which people label traces, rename and delete them."
+    None, (DB,), "Create and follow campaigns in which people label traces, rename and delete them."
 )
 
 
 @campaign_command.action(
     "create",
-    "make a campaign of the traces of a dataset that meet the conditions now",
+    "create a campaign of the traces of a dataset that meet the conditions now",
     NAME,
     option("dataset DATASET"),
     option("--guideline FILE", "the instructions for annotators, UTF-8", required=True),
@@ -76,7 +76,7 @@ campaign_command = Command(
     ),
     option(
         "--lease MINUTES",
-        "the time for which a trace is held for its annotator (default: 30)",
+        "how long a trace is reserved for its annotator (default: 30)",
         type=int,
         default=30,
     ),
@@ -99,7 +99,7 @@ def _create_campaign(args: Namespace, store: Store) -> None:
 def _list_campaigns(args: Namespace, store: Store) -> None:
     campaigns = list_campaigns(store)
     if not campaigns:
-        print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
+        print("There are no campaigns. Create one: stepsight campaign create NAME DATASET --guideline FILE")
     width = max((len(campaign.name) for campaign in campaigns), default=0)
     for campaign in campaigns:
         print(f"{campaign.name.ljust(width)}  {_summary(store, campaign)}")
@@ -117,7 +117,7 @@ def _show_campaign(args: Namespace, store: Store) -> None:
         print(f"{annotator.user.ljust(width)}  {counts}")
 
 
-@campaign_command.action("close", "close a campaign for good; its labels stay", NAME)
+@campaign_command.action("close", "close a campaign permanently; its labels stay", NAME)
 def _close_campaign(args: Namespace, store: Store) -> None:
     _print_campaign(store, close_campaign(store, find_campaign(store, args.name).id))
 
@@ -131,17 +131,17 @@ def _publish_guideline(args: Namespace, store: Store) -> None:
     _print_campaign(store, get_campaign(store, campaign.id))
 
 
-@campaign_command.action("rename", "give a campaign another name", NAME, NEW)
+@campaign_command.action("rename", "rename a campaign", NAME, NEW)
 def _rename_campaign(args: Namespace, store: Store) -> None:
     rename(store, ChangeableCampaign(find_campaign(store, args.name).id), args.new)
 
 
 @campaign_command.action(
     "delete",
-    "delete a campaign with all labels in it, of which there must be a complete export",
+    "delete a campaign with all its labels, which must have been exported completely",
     NAME,
     YES,
-    option("--export FILE", "first write every event into this file"),
+    option("--export FILE", "first write all events to this file"),
 )
 def _delete_campaign(args: Namespace, store: Store) -> None:
     campaign = find_campaign(store, args.name)
@@ -181,7 +181,7 @@ def _print_campaign(store: Store, campaign: Campaign) -> None:
 
 @command(
     option("campaign CAMPAIGN", "its name"),
-    option("--against OTHER", "a campaign over the same traces to compare with"),
+    option("--against OTHER", "a campaign on the same traces to compare with"),
     DRAWS,
     flag("--json", "as JSON, with fractions and null"),
 )

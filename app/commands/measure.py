@@ -71,7 +71,7 @@ from stepsight.training.runs.progress import progress
         "critic:http://HOST:8000/v1#MODEL; may be repeated (default: all that judged the dataset)",
     ),
     repeated("--mode", "default: both", choices=MODES),
-    option("--group NAME", "only traces that the benchmark puts in this class", default=""),
+    option("--group NAME", "only traces that the benchmark assigns to this class", default=""),
     option("--patch FILE", "a label patch: every figure with and without it, and the change"),
     option(
         "--random-cut SEED",
@@ -83,7 +83,7 @@ from stepsight.training.runs.progress import progress
     DRAWS,
     flag(
         "--force",
-        "show offline figures that are not meaningful, and those at thresholds chosen on the dataset, marked",
+        "show and mark offline figures that are not meaningful, and those at thresholds chosen on the dataset",
     ),
     flag("--json", "as JSON, with fractions and null"),
     READING,
@@ -97,22 +97,22 @@ def evaluate_command(args: Namespace) -> None:
     The evaluators that can run here first judge unjudged traces.
     """
     if args.random_cut is not None and args.patch:
-        raise UserError("--random-cut and --patch do not go together.", "Give one of them.")
+        raise UserError("--random-cut and --patch cannot be used together.", "Give one of them.")
     if args.by and (args.json or args.patch or args.random_cut is not None):
-        raise UserError("--by does not go with --json, --patch or --random-cut.", "Leave it or them out.")
+        raise UserError("--by cannot be used with --json, --patch or --random-cut.", "Leave out one or the other.")
     if args.random_cut is not None and args.random_cut < 0:
         raise UserError(f"--random-cut is {args.random_cut}, expected 0 or more.")
     named = [*(args.evaluator or []), *(args.compare or [])]
     given = read_evaluators(args, named, unread=[name for name in named if name.startswith(PREFIX)])
     names, compared_names = list(dict.fromkeys(given)), given[len(args.evaluator or []) :]
     modes = [Mode(mode) for mode in args.mode or MODES]
-    # The offline scores of a beginning are in the triangle of hindsight.
+    # The offline scores of a prefix are in the hindsight triangle.
     judged = modes if args.random_cut is None else [Mode(mode) for mode in MODES]
     patch = read_patch(args.patch) if args.patch else None
     with launched() as ours, open_store(args.db) as store:
         place = read_placement(args, ours.local_rank)
         dataset = find_dataset(store, args.dataset)
-        # Refuse a patch that does not fit, and thresholds chosen on this dataset, before an hour of scoring.
+        # An unsuitable patch and thresholds chosen on this dataset are refused before an hour of scoring.
         if patch:
             check_patch(store, dataset, patch)
         evaluators = find_evaluators(
@@ -157,7 +157,7 @@ def evaluate_command(args: Namespace) -> None:
         print(evaluation.warning, file=sys.stderr)
     for name in dict.fromkeys(evaluator.name for evaluator in evaluators):
         if not any(row.evaluator == name for row in evaluation.rows):
-            print(f"{name} has not judged {dataset.name} in such a mode.", file=sys.stderr)
+            print(f"{name} has not judged {dataset.name} in any of these modes.", file=sys.stderr)
     if patched:
         print(f"\nLabel patch {patched.patch.name} (digest {patched.patch.digest[:12]}…): {patched.patch.size}")
     _print_tables(evaluation, patched)
@@ -227,7 +227,7 @@ def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
         _print(results(evaluation, mode, errors))
         if patched and (mode, errors) not in changes:
             name = evaluation.dataset.name
-            print(f"\n{name}, {errors} errors, {mode}: the patched gold has no such error, nothing is compared")
+            print(f"\n{name}, {errors} errors, {mode}: the patched gold has no such error, so nothing is compared")
         elif patched:
             _print(results(patched.after, mode, errors))
             _print(changes[mode, errors])
@@ -245,12 +245,12 @@ def _print(table: Table | None) -> None:
 
 @command(
     option("--dataset NAME", "a labelled dataset of the store", required=True),
-    option("--list N", "the labels to print (default: %(default)s)", type=positive(int), default=20),
-    option("--output FILE", "write all labels there, as JSON Lines"),
+    option("--list N", "the number of labels to print (default: %(default)s)", type=positive(int), default=20),
+    option("--output FILE", "write all labels to this file, as JSON Lines"),
 )
 def doubtful_command(args: Namespace, store: Store) -> None:
-    """List the gold labels that stored judgments, failing equations and people speak against, the most doubtful
-    first. Each label is held against labels of other problems; nothing is scored."""
+    """List the gold labels that stored judgments, failing equations and people contradict, the most doubtful first.
+    Each label is assessed with labels of other problems; nothing is scored."""
     dataset = find_dataset(store, args.dataset)
     ranking = rank_labels(store, dataset, progress)
     for note in ranking.notes:
@@ -259,7 +259,7 @@ def doubtful_command(args: Namespace, store: Store) -> None:
         with open_output(args.output) as out:
             out.writelines(json.dumps(label.as_json(), ensure_ascii=False) + "\n" for label in ranking.labels)
     if args.output != "-":
-        by = f", by {ranking.mode} judgments" if ranking.mode else ""
-        print(f"The most doubtful of {len(ranking.labels):,} labels of {dataset.name}{by}:")
+        basis = f", by {ranking.mode} judgments" if ranking.mode else ""
+        print(f"The most doubtful of {len(ranking.labels):,} labels of {dataset.name}{basis}:")
         for label in ranking.labels[: args.list]:
             print(f"  {label.doubt:.2f}  {label.trace}: {label.reason()}")

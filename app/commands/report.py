@@ -68,7 +68,7 @@ _REPORT = "for report.html and tables/"
 @command(
     repeated("--dataset NAME", "may be repeated"),
     repeated("--evaluator NAME", "may be repeated (default: all that judged a dataset)"),
-    option("--group NAME", "only traces that the benchmark puts in this class", default=""),
+    option("--group NAME", "only traces that the benchmark assigns to this class", default=""),
     option("--output FOLDER", _REPORT, type=Path),
     DRAWS,
     repeated("--patch FILE", "a label patch: its dataset is reported a second time, with the patch's labels"),
@@ -127,7 +127,7 @@ def _report_filtering(args: Namespace) -> None:
 
 @report_command.action(
     "paper",
-    "every table, figure and number of the LLaDA-PRM paper, beside those available here",
+    "every table, figure and number of the LLaDA-PRM paper, with the values available here",
     option("--grid FOLDER", "the folder of a grid, or its results.json", type=Path),
     flag("--no-store", "leave out the store's datasets and judgments"),
     _OUTPUT,
@@ -161,7 +161,7 @@ def _write(report: Report, output: Path | None) -> None:
     ),
     option(
         "--by",
-        "a solution's score: the least validity of its steps, the product, the last, a mean, or what the"
+        "a solution's score: the lowest validity of its steps, the product, the last, a mean, or what the"
         " evaluator's authors use (default: %(default)s)",
         choices=[*(by.value for by in Aggregation), OFFICIAL],
         default="min",
@@ -174,7 +174,7 @@ def _write(report: Report, output: Path | None) -> None:
     ),
     option(
         "--mode",
-        "each step scored with the whole solution in view, or with none after it (default: %(default)s)",
+        "score each step with the whole solution in view, or with no later step (default: %(default)s)",
         choices=MODES,
         default=MODES[0],
     ),
@@ -182,13 +182,12 @@ def _write(report: Report, output: Path | None) -> None:
     option("--report FOLDER", _REPORT, type=Path),
     option(
         "--ties",
-        "in accuracies, one of equal candidates counts as drawn at random, or the first is taken (default:"
-        " %(default)s)",
+        "in accuracies, count equal candidates as drawn at random, or take the first (default: %(default)s)",
         choices=[ties.value for ties in Ties],
         default=Ties.RANDOM.value,
     ),
-    flag("--skip-bad", "leave out rows that are no candidates"),
-    flag("--skip-too-long", "leave out, and name, candidates that are too long"),
+    flag("--skip-bad", "leave out rows that are not candidates"),
+    flag("--skip-too-long", "leave out and list candidates that are too long"),
     PLACEMENT,
     DB,
 )
@@ -198,9 +197,9 @@ def rerank_command(args: Namespace) -> None:
     correct (true or false) and id. The file is imported as a dataset of the store, which keeps the scores."""
     method, mode = RankingMethod(args.method), Mode(args.mode)
     if args.candidates is None and args.dataset is None:
-        raise UserError("no candidates to choose from.", "Name a file of them, or a dataset with --dataset.")
+        raise UserError("no candidates to choose from.", "Give a file of candidates, or a dataset with --dataset.")
     if args.candidates is not None and args.candidates.resolve() == Path(args.output).resolve():
-        raise UserError("candidates and choices need files of their own.", "Give --output another name.")
+        raise UserError("the candidates and the choices cannot be in the same file.", "Give --output another name.")
     with open_store(args.db) as store:
         if args.candidates is None:
             dataset = find_dataset(store, args.dataset)
@@ -230,10 +229,10 @@ def _evaluators(args: Namespace, store: Store, dataset: Dataset, mode: Mode) -> 
     def check(evaluator: StoredEvaluator) -> StoredEvaluator:
         if names and not _scores_steps(evaluator):
             raise UserError(
-                f"{evaluator.name} gives no scores of steps to choose by.", "Choose an evaluator that does."
+                f"{evaluator.name} does not score steps to choose by.", "Choose an evaluator that does."
             )
         if _scores_steps(evaluator):
-            rule_of(evaluator.name, args.by)  # before an hour of scoring
+            rule_of(evaluator.name, args.by)  # checked before an hour of scoring
         return evaluator
 
     evaluators = find_evaluators(store, dataset, names, [mode], check, read_placement(args))

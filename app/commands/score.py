@@ -65,7 +65,7 @@ from stepsight.training.stress.transforms import TRANSFORMS, find_transform
     option("--mode", choices=[mode.value for mode in Mode], default="offline"),
     VALIDITY,
     REDUNDANCY,
-    flag("--skip-too-long", "leave out, and name, traces beyond the context"),
+    flag("--skip-too-long", "leave out and list traces that exceed the context"),
     READING,
     CRITIC,
     PLACEMENT,
@@ -79,13 +79,13 @@ def score_command(args: Namespace) -> None:
         args.output != "-" or args.validity is not None or args.redundancy is not None
     ):
         raise UserError(
-            "--output, --validity and --redundancy go with --input.",
+            "--output, --validity and --redundancy require --input.",
             "The judgments of a dataset are kept in the store, without thresholds.",
         )
     with launched() as ours:
         if args.input is not None and ours.count > 1:
             raise UserError(
-                "--input goes with one process, and several were launched.",
+                "--input needs a single process, but several were launched.",
                 "Import the file, and score the dataset.",
             )
         place = read_placement(args, ours.local_rank)
@@ -122,7 +122,7 @@ def _score_file(args: Namespace, scorer: Scorer, on_skip: Callable[[Trace, UserE
     mode = Mode(args.mode)
     traces: Iterable[Trace] = _read_traces(args.input)
     if mode == Mode.HINDSIGHT:
-        # All are counted before the first call.
+        # All traces are counted before the first call.
         traces = list(traces)
         confirm_cost(evaluator, traces, mode, yes=args.yes)
     with open_output(args.output) as out:
@@ -153,7 +153,7 @@ def _read_traces(path: str) -> Iterator[Trace]:
     flag("--list", "list the transforms, and do nothing else"),
     option(
         "--traces N",
-        "the most traces to change, drawn at random (default: %(default)s)",
+        "the largest number of traces to change, drawn at random (default: %(default)s)",
         type=positive(int),
         default=200,
     ),
@@ -161,7 +161,7 @@ def _read_traces(path: str) -> Iterator[Trace]:
     VALIDITY,
     option(
         "--output FILE",
-        "write the figures and every variant with its scores there, as JSON Lines, for `report --stress`",
+        "write the figures and every variant with its scores to this file, as JSON Lines, for `report --stress`",
     ),
     READING,
     CRITIC,
@@ -169,8 +169,8 @@ def _read_traces(path: str) -> Iterator[Trace]:
     DB,
 )
 def stress_command(args: Namespace) -> None:
-    """Make variants of solutions by rule: some have a step made wrong, so that the verdict on it must turn, and
-    others say the same in another way, so that no verdict may move. Print how often an evaluator's verdicts did so,
+    """Make variants of solutions by rule: some contain a wrong step, so the verdict on it must change, and others
+    say the same in a different way, so no verdict may change. Print how often an evaluator's verdicts did so,
     beside two baselines that do not read the steps."""
     chosen = {find_transform(name).name for name in args.transform or TRANSFORMS}
     transforms = [transform for name, transform in TRANSFORMS.items() if name in chosen]
@@ -201,7 +201,7 @@ def stress_command(args: Namespace) -> None:
         name = names[fingerprint] = evaluator.name
         if not evaluator.outputs.has_steps:
             raise UserError(
-                f"{name} judges only whole solutions, and a stress test asks for verdicts on steps.",
+                f"{name} judges only whole solutions, but a stress test needs verdicts on steps.",
                 "Choose an evaluator that judges steps.",
             )
         print_note(evaluator.reading_note)

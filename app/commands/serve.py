@@ -65,7 +65,7 @@ ADDRESS: tuple[Option, ...] = (
 
 @command(
     *ADDRESS,
-    flag("--public-read-only", "let everybody look and score; everything else needs a login"),
+    flag("--public-read-only", "let everybody view and score; everything else needs a login"),
     repeated("--name NAME", "a name under which browsers on other machines reach the server", default=[]),
     repeated(
         "--proxy ADDRESS",
@@ -75,13 +75,13 @@ ADDRESS: tuple[Option, ...] = (
     ),
     option(
         "--request-tokens N",
-        "the most tokens that scoring one solution may compute (default: %(default)s)",
+        "the largest number of tokens that scoring one solution may compute (default: %(default)s)",
         type=positive(int),
         default=REQUEST_TOKENS,
     ),
     option(
         "--request-seconds S",
-        "the longest that a program's request may take (default: %(default)s)",
+        "the longest time that a program's request may take (default: %(default)s)",
         type=positive(float),
         default=REQUEST_SECONDS,
     ),
@@ -127,7 +127,7 @@ def app_command(args: Namespace) -> None:
             evaluators,
             read_only=public and not users,
             public=public,
-            # Everybody behind a proxy would become the local user once the last user is deactivated.
+            # Otherwise, everybody behind a proxy would become the local user once the last user is deactivated.
             loopback=is_loopback(args.host) and not proxied,
             hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
             seconds=args.request_seconds,
@@ -166,7 +166,7 @@ def work_command(args: Namespace) -> None:
         done = 0
         while worker.work_one():
             done += 1
-    print(f"{done:,} {'job' if done == 1 else 'jobs'} worked off.", file=sys.stderr)
+    print(f"{done:,} {'job' if done == 1 else 'jobs'} done.", file=sys.stderr)
 
 
 def check_host(host: str, db: str | None, public_read_only: bool, *, proxied: bool = False) -> None:
@@ -178,7 +178,7 @@ def check_host(host: str, db: str | None, public_read_only: bool, *, proxied: bo
     given = "--name or --proxy is given" if here else f"--host is {host!r}"
     raise UserError(
         f"{given}: other machines could change what is stored, and nobody has to log in.",
-        "Leave it out to serve only this machine, add --public-read-only, or make users: stepsight user add",
+        "Leave it out to serve only this machine, add --public-read-only, or create users: stepsight user add",
     )
 
 
@@ -210,10 +210,10 @@ def public_names(host: str, names: Sequence[str]) -> list[str]:
         if ip_address(host).is_unspecified:
             own = {socket.gethostname(), socket.getfqdn()}
             own |= {str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None)}
-    return sorted(_bracketed(name) for name in {host, *own, *names})
+    return sorted(_bracket_address(name) for name in {host, *own, *names})
 
 
-def _bracketed(name: str) -> str:
+def _bracket_address(name: str) -> str:
     return f"[{name}]" if ":" in name else name
 
 
@@ -221,7 +221,7 @@ def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool)
     host, port = listener.getsockname()[:2]
     login = "Changes need a login." if public else "Everybody has to log in."
     note = f"{login}\n" if users else "Other machines may look, and change nothing.\n" if public else ""
-    return f"Store: {store}\n{note}Open http://{_bracketed(host)}:{port} in a browser. Ctrl-C stops it."
+    return f"Store: {store}\n{note}Open http://{_bracket_address(host)}:{port} in a browser. Ctrl-C stops it."
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
@@ -230,7 +230,7 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
     try:
         family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
     except (OSError, UnicodeError):
-        raise UserError(f"--host is {host!r}, no address of this machine.", "Give an address.") from None
+        raise UserError(f"--host is {host!r}, not an address of this machine.", "Give an address.") from None
     for candidate in range(port, port + 10) if port else [0]:
         listener = socket.socket(family)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -99,14 +99,14 @@ def _cell(dataset: Dataset, column: str) -> str:
     return value if isinstance(value, str) else f"{value:,}"
 
 
-@datasets_command.action("rename", "give a dataset another name", NAME, NEW)
+@datasets_command.action("rename", "rename a dataset", NAME, NEW)
 def _rename_dataset(args: Namespace, store: Store) -> None:
     rename(store, find_thing("dataset", {"dataset": args.name}), args.new)
 
 
 @datasets_command.action(
     "delete",
-    "delete a dataset with its judgments and ended jobs, or an evaluator's scores on it",
+    "delete a dataset with its judgments and finished jobs, or an evaluator's scores on it",
     NAME,
     YES,
     option("--evaluator NAME", "only the scores of this evaluator on it"),
@@ -128,7 +128,7 @@ def jobs_command(args: Namespace, store: Store) -> None:
         rows = [{name: getattr(job, name) for name in _JOB_COLUMNS} | {"mode": _mode(job)} for job in jobs]
         print(json.dumps(rows, indent=1))
     elif not jobs:
-        print("There is no job.")
+        print("There are no jobs.")
     else:
         for job in jobs:
             about = job.subject or f"{job.dataset}, {job.evaluator}, {_mode(job)}"
@@ -146,9 +146,9 @@ def _cancel_job(args: Namespace, store: Store) -> None:
 
 @jobs_command.action(
     "delete",
-    "delete a job that has ended, or all; what they have stored stays",
+    "delete a finished job, or all; what they have stored is kept",
     YES,
-    option("job JOB", "default: all that have ended", type=int, nargs="?"),
+    option("job JOB", "default: all finished jobs", type=int, nargs="?"),
 )
 def _delete_jobs(args: Namespace, store: Store) -> None:
     thing = find_thing("ended-jobs", {}) if args.job is None else find_thing("job", {"job": str(args.job)})
@@ -160,7 +160,7 @@ _PASSWORD = flag("--password-stdin", "read it from standard input, one line")
 user_command = Command(None, (), "Add, list and change the people who may log in.")
 
 
-def _unabbreviated(parser: Parser) -> None:
+def _disallow_abbreviations(parser: Parser) -> None:
     """Have --password not pass for --password-stdin."""
     parser.allow_abbrev = False
 
@@ -171,7 +171,7 @@ def _unabbreviated(parser: Parser) -> None:
     NAME,
     option("--role", required=True, choices=_ROLES),
     _PASSWORD,
-    _unabbreviated,
+    _disallow_abbreviations,
     description="",
 )
 def _add_user(args: Namespace, store: Store) -> None:
@@ -183,7 +183,7 @@ def _add_user(args: Namespace, store: Store) -> None:
 def _list_users(args: Namespace, store: Store) -> None:
     users = list_users(store)
     if not users:
-        print("There is no user. Add one: stepsight user add NAME --role admin")
+        print("There are no users. Add one: stepsight user add NAME --role admin")
     width = max((len(user.name) for user in users), default=0)
     for user in users:
         print(f"{user.name.ljust(width)}  {_state(user)}")
@@ -199,12 +199,12 @@ def _set_role(args: Namespace, store: Store) -> None:
     "set a new password, which ends the person's logins and reactivates a deactivated account",
     NAME,
     _PASSWORD,
-    _unabbreviated,
+    _disallow_abbreviations,
     description="",
 )
 def _set_password(args: Namespace, store: Store) -> None:
     before = has_users(store)
-    # Nobody types a password twice to learn that there is no such user.
+    # Nobody should type a password twice only to learn that there is no such user.
     find_user(store, args.name)
     _print_change(store, set_password(store, args.name, _read_password(args)), before)
 
@@ -222,7 +222,7 @@ def _print_key(args: Namespace, store: Store) -> None:
     print(open_login(store, user))
 
 
-@user_command.action("deactivate", "end a person's access at once; what the person did stays", NAME, description="")
+@user_command.action("deactivate", "end a person's access at once; what they did is kept", NAME, description="")
 def _deactivate(args: Namespace, store: Store) -> None:
     before = has_users(store)
     _print_change(store, end_user(store, args.name), before)
@@ -266,6 +266,6 @@ def backup_command(args: Namespace, store: Store) -> None:
     DB,
 )
 def restore_command(args: Namespace) -> None:
-    """Check a backup and replace a store's content by it. Stop the server first: anything written meanwhile is
-    lost. Everybody has to log in again afterwards."""
+    """Check a backup and replace a store's content with it. Stop the server first: anything written in the meantime
+    is lost. Everybody has to log in again afterwards."""
     print(restore_backup(args.path, args.db, args.force))

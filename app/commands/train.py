@@ -72,7 +72,7 @@ def _use_resources(args: Namespace) -> None:
     """Use the number of threads that is given. Raises `UserError` if --gpu or --devices is given without --plan."""
     if not args.plan and (args.gpu or args.devices):
         raise UserError(
-            "--gpu and --devices go with --plan.", "Otherwise torchrun's processes determine the devices."
+            "--gpu and --devices require --plan.", "Otherwise torchrun's processes determine the devices."
         )
     if args.threads and not args.plan:
         torch.set_num_threads(args.threads)
@@ -92,7 +92,7 @@ def train_command(args: Namespace) -> None:
     check_devices(config, folder)
     output = args.output or Path("runs") / args.config.stem
     if is_main_process():
-        print(f"Training into {output}; stop it whenever you like, the same command goes on.", file=sys.stderr)
+        print(f"Training into {output}; stop it whenever you like, the same command resumes.", file=sys.stderr)
     train(config, output, folder)
     if is_main_process():
         print(output)
@@ -135,27 +135,27 @@ def sft_command(args: Namespace) -> None:
     repeated("--data NAME", "only this amount of data; may be repeated"),
     repeated("--mask NAME", "only this mask; may be repeated"),
     repeated("--seed NAME", "only this seed; may be repeated"),
-    flag("--no-store", "keep judgments out of the store"),
+    flag("--no-store", "do not save judgments in the store"),
     DB,
 )
 def grid_command(args: Namespace) -> None:
     """Train every run of a grid and measure it. Stop it when you like; the same command resumes. Without --size,
     --data, --mask and --seed all runs are done."""
     design = read_design(args.config)
-    runs = _chosen_runs(design, args)
+    runs = _select_runs(design, args)
     if args.plan:
-        # Masks and seeds cost the same.
+        # The cost does not depend on mask or seed.
         for run in {(run.size, run.data): run for run in runs}.values():
             estimate = estimate_run(design.config(run), args.config.parent, args.gpu, design.processes)
             print(f"{run.size} {run.data}\n{estimate}\n")
         print(counted(len(runs), "run"))
         return
     if args.gpu:
-        raise UserError("--gpu goes with --plan.")
+        raise UserError("--gpu requires --plan.")
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(design.processes, design.threads).room()
     print(
-        f"{counted(len(runs), 'run')} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr
+        f"{counted(len(runs), 'run')} into {output}, {jobs} at a time; the same command resumes.", file=sys.stderr
     )
     db = str(output / "store.db") if args.no_store else args.db
     results = Grid(design, args.config, output, db, args.db).run(runs, jobs)
@@ -163,7 +163,7 @@ def grid_command(args: Namespace) -> None:
     print(output / WHOLE)
 
 
-def _chosen_runs(design: Design, args: Namespace) -> list[RunSettings]:
+def _select_runs(design: Design, args: Namespace) -> list[RunSettings]:
     """Return the runs that the options select, or all runs if they select none."""
     masks = tuple(dict.fromkeys(run.mask for run in design.runs()))
     options: dict[str, Iterable[object]] = {
@@ -199,7 +199,7 @@ def _match(text: str) -> str | float:
     option("--output FOLDER", "for subsets and manifest.json", type=Path, required=True),
     one_evaluator("vllm"),
     repeated("--by", "a subset to write; may be repeated (default: all four)", choices=SUBSETS),
-    option("--match N", "solutions in each (default: as val+red has)", type=_match, default=BOTH),
+    option("--match N", "solutions in each subset (default: as val+red has)", type=_match, default=BOTH),
     fields_of(Filtering, benchmarks="--benchmark"),
     VALIDITY,
     REDUNDANCY,
@@ -244,8 +244,8 @@ def filter_command(args: Namespace) -> None:
         "%(default)s)",
         default=MATH500,
     ),
-    option("--output FOLDER", "for the results, a folder per model", type=Path, required=True),
-    option("--tokens N", "the most tokens of an answer (default: %(default)s)", type=positive(int), default=2048),
+    option("--output FOLDER", "for the results, with a folder per model", type=Path, required=True),
+    option("--tokens N", "the most tokens in an answer (default: %(default)s)", type=positive(int), default=2048),
     option("--batch N", "problems at once (default: %(default)s)", type=positive(int), default=32),
     option(
         "--prompt TEXT",
@@ -261,7 +261,7 @@ def math500_command(args: Namespace) -> None:
     models = [model_folder(model) for model in args.models]
     outputs = [args.output / model_name(model) for model in models]
     if len(set(outputs)) < len(outputs):
-        raise UserError("two of the models have the same name.", "Measure them into different folders.")
+        raise UserError("two models have the same name.", "Measure them into different folders.")
     with Grader() as grader, progress_bars() as watch:
         results = [
             measure(exam, model, output, grader, watch) for model, output in zip(models, outputs, strict=True)
@@ -281,7 +281,7 @@ def filter_study_command(args: Namespace) -> None:
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(study.processes, study.threads).room()
     count = counted(len(study.evaluators) * len(study.subsets) * len(study.seeds), "run")
-    print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
+    print(f"{count} into {output}, {jobs} at a time; the same command resumes.", file=sys.stderr)
     run_study(study, args.config.parent, output, jobs)
     report = make_filtering_report([output])
     print(to_markdown(report.tables[0]))

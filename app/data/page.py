@@ -41,7 +41,7 @@ from stepsight.storage.labelling.ordering import GALLERY
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
 PATH = "/data"
-# The page reports a failed import for this long.
+# How long the page reports a failed import.
 _SHOWN_FAILURES = timedelta(hours=1)
 # The settings of an import besides the columns.
 _SETTINGS = ("kind", "dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
@@ -96,7 +96,7 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
     titles = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
     titles |= {kind.name: kind.title for kind in KINDS.values()}
     evaluators = count_evaluators(store)
-    # The job that is fetching a benchmark, or has failed to.
+    # The job that is fetching a benchmark, or that failed to fetch it.
     fetching = {job.request.get("benchmark"): job for job in jobs}
     return render(
         "data/state.html",
@@ -125,9 +125,9 @@ def _settings(job: Job) -> str:
 
 
 _MOST_STEPS = 6
-# The kinds of file that a file of traces may be read as.
+# The kinds of file that traces can be read from.
 _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
-# The fields that a person fills in besides the kind.
+# The fields that the user fills in besides the kind.
 _TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
 
 
@@ -158,7 +158,7 @@ def _add_sending(routes: APIRouter, store: Store) -> None:
                 upload = await run_in_threadpool(receiving.finish)
         except UserError:
             if size <= LARGEST:
-                # Browsers show no answer that comes before they have sent everything.
+                # Browsers do not show a response that arrives before they have sent the whole request.
                 async for _ in content:
                     pass
             raise
@@ -181,11 +181,11 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
     @routes.post("/imports")
     def add(request: Request, given: Annotated[Files, body(Files)]) -> JSONResponse:
         user = user_of_request(request)
-        # Traces are added before scores and labels of them.
+        # Traces are added before their scores and labels.
         imports = sorted(given.files, key=lambda file: list(Holds).index(Holds(file.holds)))
         if len({file.upload for file in imports}) < len(imports):
-            raise UserError("A file is there twice.", "Add it once.")
-        # No import is started unless all can be.
+            raise UserError("The same file was added twice.", "Add it once.")
+        # Either all imports are started or none.
         for file in imports:
             with located(get_upload(store, file.upload, user.id).name):
                 _check(file)
@@ -238,7 +238,7 @@ def _columns(given: dict[str, str]) -> ColumnMap | None:
     if not {"problem", "steps", "thoughts"} & given.keys():
         return None
     if chosen.get("labels_as") not in LABELS:
-        # The form of the labels is recognised from the values.
+        # What the labels mean is recognised from their values.
         chosen["labels_as"] = ""
     if chosen.get("thoughts", "aside") not in THOUGHTS:
         chosen.pop("thoughts")

@@ -55,7 +55,7 @@ _LAYOUT = """
   .step-scores .stepsight :is(td, th) { padding: 2px 4px; font-size: 13px; }
 }
 """
-# Formulas are drawn as MathML, which needs no fonts. KaTeX comes with the first of them.
+# Formulas are rendered as MathML, which needs no fonts. KaTeX is loaded with the first formula.
 _DRAW_FORMULAS = """
 const katex = () => (window.stepsightKatex ??= server.katex().then((text) => {
   const module = { exports: {} };
@@ -121,7 +121,7 @@ Scoring = Callable[[Trace, gr.Request], AbstractContextManager[object]]
 
 # The first traces of the gallery are the most instructive ones.
 _EXAMPLES = 4
-# Seconds between looks at a judgment in progress.
+# Seconds between checks of a judgment in progress.
 _LOOKS = 0.2
 _PROGRESS = gr.Progress()
 LAUNCHED: dict[str, Any] = {
@@ -207,7 +207,7 @@ class _Demo:
 
     def blocks(self, lead: str, examples: Sequence[Trace]) -> gr.Blocks:
         """Lay the interface out."""
-        names, at = self.evaluators.all_names, self.thresholds
+        names, thresholds = self.evaluators.all_names, self.thresholds
         layout: gr.Blocks
         with gr.Blocks(title="StepSight", analytics_enabled=False) as layout:
             gr.Markdown(lead)
@@ -217,8 +217,8 @@ class _Demo:
                     solution = gr.Textbox(label="Solution", lines=7, max_lines=24)
                 with gr.Column(scale=2):
                     chosen = gr.CheckboxGroup(names, value=names[:1], label="Evaluators")
-                    validity = gr.Slider(0, 1, at.validity, step=0.01, label="Valid from")
-                    redundancy = gr.Slider(0, 1, at.redundancy, step=0.01, label="Redundant from")
+                    validity = gr.Slider(0, 1, thresholds.validity, step=0.01, label="Valid from")
+                    redundancy = gr.Slider(0, 1, thresholds.redundancy, step=0.01, label="Redundant from")
                     with gr.Row():
                         score = gr.Button("Score", variant="primary")
                         stop = gr.Button("Cancel")
@@ -238,12 +238,12 @@ class _Demo:
             scored = gr.on(
                 [score.click, problem.submit], self.judged, values, shown, **ours, trigger_mode="multiple"
             )
-            # What has been scored is judged by the new thresholds at once.
+            # New thresholds apply at once to what has already been scored.
             moved = gr.on([validity.release, redundancy.release], self.judged_again, values, shown, **ours)
-            # A verdict is about the text that was scored. In the browser, so that it comes before the next scoring.
+            # A verdict is about the text that was scored. The browser clears it, before the next text is scored.
             gr.on([problem.change, solution.change], None, None, scores, js="() => ''", api_visibility="private")
             if examples:
-                # An error that the component shows goes with an answer of the server.
+                # An error shown by the component disappears only with a response from the server.
                 offered.load_input_event.then(lambda: "", None, scores, queue=False, api_visibility="private")
             stop.click(None, cancels=[scored, moved], queue=False, api_visibility="private")
             fetched = download.click(self.record, values, record, **ours)
@@ -265,7 +265,7 @@ class _Demo:
                     progress((done, len(entered.trace.substeps)), desc="Judging", unit="steps")
                     yield gr.skip(), gr.skip()
             finally:
-                # Somebody else may wait for them; if nobody does, they end.
+                # Somebody else may be waiting for these scores; if nobody is, scoring ends.
                 for score in pending.values():
                     score.cancel()
             columns = []
@@ -323,8 +323,8 @@ class _Demo:
             if isinstance(entry.solution, list)
             else SolutionText.typed(entry.solution).steps
         )
-        at = Thresholds(entry.validity, entry.redundancy)
-        entered = Entered(entry.problem, steps, None, tuple(entry.evaluators), at)
+        thresholds = Thresholds(entry.validity, entry.redundancy)
+        entered = Entered(entry.problem, steps, None, tuple(entry.evaluators), thresholds)
         with self.scoring(entered.trace, request):
             return entered, {name: self.evaluators.submit_loaded(name, entered.trace) for name in entered.chosen}
 
@@ -355,7 +355,7 @@ def mounted_demo(store: Store, evaluators: Evaluators, path: str) -> tuple[FastA
     prepare_gradio()
     application = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     blocks = demo(evaluators, lead=f"{LEAD}\n\n[Back to StepSight](/)", scoring=scoring)
-    # Its icon is that of the pages.
+    # It has the same icon as the pages.
     gr.mount_gradio_app(application, blocks, path=path, **{**LAUNCHED, "favicon_path": None})
     return application, blocks
 
@@ -369,16 +369,16 @@ class _ScriptNonces(Extension):
 
 @cache
 def prepare_gradio() -> TemporaryDirectory[str]:
-    """Have Gradio's templates write nonces and its log hold no values, and return its folder for files, which only
-    this process may read, and which is deleted when the process ends. By default, all users of the machine share
-    one."""
+    """Make Gradio's templates write nonces and keep values out of its log. Returns its folder for files, which only
+    this process may read, and which is deleted when the process ends. By default, all users of the machine share a
+    folder."""
     folder = TemporaryDirectory(prefix="stepsight-gradio-")
     os.environ["GRADIO_TEMP_DIR"] = gr.routes.DEFAULT_TEMP_DIR = folder.name  # type: ignore[attr-defined]
     templates = gr.routes.templates.env
     templates.globals["nonce"] = script_nonce
     templates.add_extension(_ScriptNonces)
-    # Templates that were read before the extension was added have no nonces.
+    # Templates that were loaded before the extension was added have no nonces.
     templates.cache = {}
-    # Gradio prints errors, and with them what somebody sent.
+    # Gradio prints errors together with what the user sent.
     gr.queueing.traceback = SimpleNamespace(print_exc=lambda: _LOG.exception("the demo failed"))  # type: ignore[attr-defined, assignment]
     return folder

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import gradio as gr
 
 PATH = "/demo"
-# The event streams of a client that are open at once. Each is for one solution that is being scored.
+# The number of event streams that a client may have open at once. Each serves one solution that is being scored.
 _MOST_STREAMS = 8
 _STREAMS = ("/gradio_api/queue/data", "/gradio_api/call/")
-# Seconds after the last request. An open page has a request of its own for as long as it is open.
+# Seconds since the last request. An open page keeps a request open.
 _IDLE = 60.0
 
 
@@ -73,10 +73,10 @@ class DemoOnRequest:
         try:
             async with self._starting:
                 application = self._application = self._application or await self._start()
-            # Gradio is mounted below its own root.
+            # Gradio is mounted below the root path it knows.
             inner = {**scope, "root_path": scope["app_root_path"]}
             if scope["path"] == f"{PATH}/":
-                # Gradio fails if its page is asked for with the name of another.
+                # Gradio fails if its page is requested under another page's name.
                 inner["query_string"] = b""
             is_stream = scope["method"] == "GET" and scope["path"].removeprefix(PATH).startswith(_STREAMS)
             with self._streams.held(scope["state"]["client"]) if is_stream else nullcontext(True) as is_within:
@@ -91,7 +91,7 @@ class DemoOnRequest:
 
     async def _start(self) -> FastAPI:
         def build() -> "tuple[FastAPI, gr.Blocks]":
-            # Gradio takes seconds to import, and most servers never show it.
+            # Importing Gradio takes seconds, and most servers never show it.
             from stepsight.app.demo.interface import mounted_demo
 
             return mounted_demo(self._store, self._evaluators, PATH)

@@ -13,10 +13,10 @@ from stepsight.core.paths import format_bytes
 from stepsight.core.scores import Outputs
 
 USUAL_TOKENS = 300
-"""The tokens of a usual solution."""
+"""The number of tokens in a typical solution."""
 
-# Additions and multiplications of a processor core in a second: in float32 with AVX2, and in the types that only
-# processors with special instructions compute.
+# Additions and multiplications per second and processor core: in float32 with AVX2, and in the types that only
+# processors with special instructions support.
 _SPEED, _SPECIAL = 40e9, 120e9
 
 
@@ -47,7 +47,7 @@ class FetchableModel:
 
     @property
     def seconds(self) -> float:
-        """An estimate of the time in which this machine's processor reads a usual solution: each weight is
+        """An estimate of the time in which this machine's processor reads a typical solution: each weight is
         multiplied and added once per token."""
         speed = _SPEED if self.dtype == "float32" else _SPECIAL
         return 2 * self.public.all_parameters * USUAL_TOKENS / (speed * (os.cpu_count() or 1))

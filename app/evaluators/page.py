@@ -36,9 +36,9 @@ from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.jobs import list_requests, start_fetch
 
 PATH = "/evaluators"
-# The number of public evaluators in view; the others are folded.
+# The number of public evaluators shown at first; the others are folded.
 _SHOWN = 8
-# A failed fetch is reported above everything else for this long, and then only beside its model.
+# For this long, a failed fetch is reported at the top of the page, and after that only beside its model.
 _SHOWN_FAILURES = timedelta(hours=1)
 _KEPT_FAILURES = timedelta(days=365)
 
@@ -105,7 +105,7 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: HubModel | None) ->
     if problem:
         raise UserError(
             f"{repo}: {problem[0].lower()}{problem[1:]}",
-            "Choose a smaller one, have weights loaded in bfloat16, or use a machine with more memory.",
+            "Choose a smaller one, load the weights in bfloat16, or use a machine with more memory.",
         )
 
 
@@ -113,7 +113,7 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     """Render the changing part of the page: running fetches, the evaluators that can score on this server, those
     that were fetched but never loaded with weights of the current type, those of which only imported scores are
     known, and the public ones."""
-    # The page's last refresh is when a fetch ends, and its content then stays.
+    # The page refreshes for the last time when the fetch ends, and this content stays.
     evaluators.look_again()
     here = [evaluators.local(name) for name in evaluators.all_names]
     repos = {local.fetched.repo for local in here if local.fetched is not None}
@@ -121,7 +121,7 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     unloaded = [model for model in fetched if model.repo not in repos and not evaluators.is_given(model)]
     offered = offers(evaluators.place, {model.repo for model in fetched})
     fetches = list_requests(store, Task.FETCH, _KEPT_FAILURES)
-    coming = {job.subject: job for job in fetches if job.state.is_active}
+    active = {job.subject: job for job in fetches if job.state.is_active}
     # The last fetch of each model, if it failed and the model cannot score here.
     last = {job.subject: job for job in fetches}
     failed = {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in repos}
@@ -135,13 +135,13 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     ]
     readable = ordered(offer for offer in offered if not offer.unreadable)
     # Models that are in use or being fetched are shown wherever they are in the list.
-    shown = [offer for offer in readable if offer.is_here or offer.public.id in coming or offer.public.id in failed]
+    shown = [offer for offer in readable if offer.is_here or offer.public.id in active or offer.public.id in failed]
     shown += [offer for offer in readable if offer not in shown and not offer.unfit][: max(0, _SHOWN - len(shown))]
     return render(
         "evaluators/state.html",
         may_fetch=may_fetch,
         jobs=jobs,
-        working=bool(coming),
+        working=bool(active),
         running=State.RUNNING,
         failed=State.FAILED,
         progress=fetch_progress,
@@ -155,7 +155,7 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
         shown=shown,
         folded=[offer for offer in readable if offer not in shown],
         advised=next((offer for offer in readable if offer.can_be_fetched and offer.f1 is not None), None),
-        coming=coming,
+        coming=active,
         parts=list(BenchmarkPart),
         judges=judges,
         dtype=evaluators.place.dtype if evaluators.place.dtype != STORED else "",

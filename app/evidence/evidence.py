@@ -83,7 +83,7 @@ class EvidenceAddress(PageQuery):
 
 
 MOST_CELLS = 60
-"""The largest number of sub-steps that each have a row and a column of the matrix; more stand in groups."""
+"""The largest number of sub-steps that each have a row and a column of the matrix; more are grouped."""
 
 
 class JudgingError(LoadingError):
@@ -186,7 +186,7 @@ class Evidence:
         if name not in self.names:
             raise UserError(
                 f"There is no step {name!r:.20} in this trace.",
-                f"They go from {self.names[0]} to {self.names[-1]}.",
+                f"Its steps are {self.names[0]} to {self.names[-1]}.",
             )
         return self.names.index(name)
 

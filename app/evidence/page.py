@@ -213,7 +213,7 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
             evidence, evidence_html(evidence, address, left_out=left_out, in_file=True), datetime.now(UTC)
         )
         name = f'attachment; filename="{file_name(evidence.trace)}"'
-        # Not as HTML, since the server writes its own policy into every HTML page.
+        # Not sent as HTML, since the server adds its own policy to every HTML page.
         return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})
 
     routes.add_api_route(LEFT_OUT, waiting_route(left_out), methods=["GET"])
@@ -234,12 +234,12 @@ def _requested_evidence(store: Store, evaluators: Evaluators, request: Request) 
 
 # The total size of cached scores in bytes.
 _KEPT = 12_000_000
-# The number of requests that may wait for another one, and roughly how many seconds one takes.
+# The number of requests that may wait for another one, and roughly how many seconds a request takes.
 _WAITING = 8
 _SECONDS = 5
-# Seconds between looks whether the reader still waits.
+# Seconds between checks whether the reader is still waiting.
 _LOOKS = 0.2
-# The limit for one request: there is a pass for each step, each about as long as the trace.
+# The limit for one request. There is one pass per step, each about as long as the trace.
 _MOST_TOKENS = 2_100_000
 
 
@@ -280,7 +280,7 @@ class LeftOuts:
                 )
                 return scores
             except ReaderLeftError:
-                # If the reader that left is another one, whose work this one has waited for, it is begun again.
+                # If another reader left while this one was waiting for their work, the work is started again.
                 check()
 
     def _leave_out(self, evidence: Evidence, check: Callable[[], None]) -> LeaveOneOut:
@@ -294,7 +294,7 @@ class LeftOuts:
                 if tokens > _MOST_TOKENS:
                     reads = f"Leaving out each of {len(evidence)} steps reads {tokens:,} tokens"
                     raise UserError(
-                        f"{reads}, more than this page does.", "Scorer.leave_one_out does it in Python."
+                        f"{reads}, which is too many for this page.", "Use Scorer.leave_one_out in Python."
                     )
                 for scores in scorer.stream_left_out(evidence.trace):
                     if scores is not None:
@@ -315,6 +315,6 @@ def _check(client_disconnected: Callable[[], bool]) -> Callable[[], None]:
         if not has_left and monotonic() - looked >= _LOOKS:
             looked, has_left = monotonic(), client_disconnected()
         if has_left:
-            raise ReaderLeftError("Nobody waits for these scores any more.", "Open the page again.")
+            raise ReaderLeftError("Nobody was waiting for these scores any more.", "Open the page again.")
 
     return check

@@ -6,7 +6,7 @@ from stepsight.core.evaluators.conclusion import join_words, name_steps
 from stepsight.core.evidence import NOTABLE, Dependence, Jump, Removal, Revision
 from stepsight.core.scores import Hindsight
 
-# A change that two decimals do not show does not count.
+# A change too small to show in two decimals does not count.
 _VISIBLE = 0.005
 
 
@@ -63,7 +63,7 @@ def left_out_sentence(
     alone = f"Without step {names[first.left_out]} its validity would be {first.validity:.2f}"
     if first.restores:
         others = [removal.left_out for removal in removals[1:] if removal.restores]
-        return f"{alone}: step {names[first.left_out]} is the evidence.{_as_well(names, sorted(others))}"
+        return f"{alone}: step {names[first.left_out]} is the evidence.{_others_sentence(names, sorted(others))}"
     if turned:
         return f"No single later step carries the verdict. {alone}, which does not restore it."
     most = max(abs(removal.validity - offline) for removal in removals)
@@ -93,8 +93,8 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
         parts.append(f"Without step {names[step]}, step {names[carried[0]]} loses {lost:.2f} of its validity.")
     elif step in dependence.left_out.known:
         parts.append(f"No other verdict rests on step {names[step]}.")
-    if under := dependence.rests_on(step):
-        parts.append(f"The verdict on step {names[step]} rests on {name_steps(names, sorted(under))}.")
+    if supports := dependence.rests_on(step):
+        parts.append(f"The verdict on step {names[step]} rests on {name_steps(names, sorted(supports))}.")
     return " ".join(parts)
 
 
@@ -128,7 +128,7 @@ def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
     if not unused:
         return ""
     if len(unused) == len(names) - 1:
-        return f"No step loses {NOTABLE:.2f} of its validity or more without any other."
+        return f"No step loses {NOTABLE:.2f} or more of its validity without any single other one."
     return f"No other verdict rests on {name_steps(names, unused)}."
 
 
@@ -143,12 +143,12 @@ def constant_sentence(evaluator: str) -> str:
 def only_offline_sentence(evaluator: str) -> str:
     """Explain why there is no evidence if only offline scores are stored. The evaluator's name is not escaped."""
     return (
-        f"Of {evaluator} only the scores with the whole solution in view are stored, so that it is not known how "
-        "later steps changed them: all rows are the same."
+        f"Only the scores with the whole solution in view are stored for {evaluator}, so how later steps changed "
+        "them is unknown: all rows are the same."
     )
 
 
-def _as_well(names: Sequence[str], others: Sequence[int]) -> str:
+def _others_sentence(names: Sequence[str], others: Sequence[int]) -> str:
     if not others:
         return ""
     if len(others) > 3:

@@ -33,12 +33,12 @@ from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.traces.queries import StoredTrace
 
-# The largest number of names beside the matrix that do not touch.
+# The largest number of names that fit beside the matrix without touching.
 _MOST_NAMES = 20
-# What stands where a step is left out, as the page offers it.
-# The number of sub-steps from which on the page asks before it leaves each of them out.
+# What replaces a step that is left out, as the page offers it. Then, the number of sub-steps above which the page
+# asks before it leaves out each of them.
 _MANY = 60
-# The largest matrices, in sub-steps, whose numbers fit on every screen, on a tablet, and on a wide screen.
+# The largest matrices, in sub-steps, whose numbers fit on any screen, on a tablet, and on a wide screen.
 _ROOM = ((6, "small"), (12, "medium"), (20, "large"))
 
 
@@ -55,7 +55,7 @@ def evidence_html(
     Leave-one-out scores are included if `left_out` is given. Otherwise, the page's script requests them from the
     URL `ask` unless it is "". With `in_file`, the whole record of the judgment is included, however long it is.
     """
-    problem, step, after = _opened(evidence, address)
+    problem, step, after = _selection(evidence, address)
     n, trace, outcome = len(evidence), evidence.trace, ""
     if trace.has_gold:
         wrong = first_below(evidence.hindsight.offline, evidence.thresholds.validity, trace)
@@ -86,7 +86,7 @@ def evidence_html(
         data=data,
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
-        # The page's script draws larger ones.
+        # Larger matrices are drawn by the page's script.
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if n <= MOST_CELLS else [],
         steps=judged_steps(evidence.trace),
         changed=lambda i: change_html(float(evidence.hindsight.retroactive[i])),
@@ -103,7 +103,7 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
     dependence = Dependence(left_out, evidence.thresholds.validity)
     steps = range(len(evidence))
     return {
-        # Three digits are more than is shown, and a long trace has many numbers.
+        # Three digits are more than are shown, and a long trace has many numbers.
         "rows": triangle_cells(tuple(left_out.probs.round(3)), evidence.about.outputs),
         "says": [evidence.left_out_sentence(left_out, step) for step in steps],
         "rests": [rest_sentence(evidence.names, dependence, step) for step in steps],
@@ -126,7 +126,7 @@ def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequenc
     return render("evidence/waiting.html", steps=judged_steps(trace), **values)
 
 
-def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
+def _selection(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
     """Return an error in the address (or ""), the index of the selected sub-step, and the index of the last
     sub-step revealed."""
     last = len(evidence) - 1
@@ -136,7 +136,7 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
         return str(error.without_options()), evidence.focus, last
 
 
-# The largest size of a file in bytes; a larger one shows formulas as their source instead.
+# The largest size of a file in bytes. In a larger one, formulas are shown as source.
 _LARGEST = 1_000_000
 _STYLES = ("style.css", "evidence.css")
 _SCRIPTS = ("shared/maths.js", "shared/hints.js", "steps/long_trace.js", "evidence/evidence.js")
@@ -185,7 +185,7 @@ def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Ma
         evidence=evidence,
         body=body,
         moment=moment,
-        # Scripts and styles from `assets` are trusted, and must not be escaped.
+        # Scripts and styles from `assets` are trusted and must not be escaped.
         fonts=Markup(_katex_style("\n".join((evidence.trace.problem, *evidence.trace.substeps))) if maths else ""),
         style=Markup("".join(map(read_web, _STYLES))),
         scripts=list(map(Markup, scripts)),

@@ -30,7 +30,7 @@ from stepsight.storage.traces.queries import find_dataset
 if TYPE_CHECKING:
     from stepsight.core.scoring.scorer import Scorer
 
-# Seconds that others have to release memory.
+# How many seconds others have to release memory.
 _ROOM = 10.0
 
 
@@ -47,10 +47,10 @@ class JobEvaluators:
     def find_room(self, name: str, needed: int) -> None:
         """Ask for memory to be freed if too little is free for an evaluator called `name`. Raises `UserError` if
         that does not free enough."""
-        until = time.monotonic() + _ROOM
+        deadline = time.monotonic() + _ROOM
         if self._ask_room is not None and not has_room(needed):
             self._ask_room(needed)
-            while not has_room(needed) and time.monotonic() < until and not self._signals.wait(0.1):
+            while not has_room(needed) and time.monotonic() < deadline and not self._signals.wait(0.1):
                 pass
         check_memory(name, needed)
 
@@ -84,10 +84,10 @@ class JobEvaluators:
                 self.find_room(fetched.name, memory_of(fetched, place.dtype))
             evaluator = load_fetched(fetched, place, reading)
         else:
-            at, shipped = (place.device, place.dtype, place.device_map), is_shipped(job.spec)
-            evaluator = load_evaluator(job.spec, *(() if shipped else at))
+            placement, shipped = (place.device, place.dtype, place.device_map), is_shipped(job.spec)
+            evaluator = load_evaluator(job.spec, *(() if shipped else placement))
             if shipped and self.place is not None and evaluator.fingerprint != job.fingerprint:
-                placed = load_evaluator(job.spec, *at)
+                placed = load_evaluator(job.spec, *placement)
                 evaluator = placed if placed.fingerprint == job.fingerprint else evaluator
         return Scorer(replace(evaluator, name=job.evaluator))
 
@@ -123,7 +123,7 @@ def judge(store: Store, evaluators: JobEvaluators, job: Job, hold: JobLease) -> 
                 "Start it again.",
             )
         hold.take_for(evaluator.fingerprint)
-        remark = "The evaluator has changed since the job was started; it judged as it is now."
+        remark = "The evaluator has changed since the job was started; its current version was used."
     row, mode = register_loaded(store, evaluator), Mode(request.mode)
     judged_in = store, dataset.id, row.id, mode
     hold.begin(dataset.traces, dataset.traces - count_missing(*judged_in))

@@ -22,7 +22,7 @@ from stepsight.storage.jobs.jobs import list_jobs
 from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50
-# A job that is done is folded after this time.
+# A finished job is folded after this time.
 _IN_VIEW = timedelta(hours=1)
 _MODES = (("hindsight", "hindsight (online and offline)"), ("offline", "offline"), ("online", "online"))
 _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done", State.FAILED: "failed",

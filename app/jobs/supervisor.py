@@ -15,7 +15,7 @@ ENDED = "a thread has ended"
 """The line by which a worker tells its server that it can no longer carry out jobs of every task."""
 
 _COMMAND = (sys.executable, "-m", "stepsight.app.jobs.worker")
-# Seconds that a worker has to end by itself, and the longest pause before one is restarted.
+# How many seconds a worker has to exit by itself, and the longest pause before a worker is restarted.
 _PATIENCE = 5.0
 _LONGEST_PAUSE = 60.0
 
@@ -39,7 +39,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._has_ended = False
-        self._thread = threading.Thread(target=self._keep, name="supervisor", daemon=True)
+        self._thread = threading.Thread(target=self._keep_running, name="supervisor", daemon=True)
 
     @property
     def pid(self) -> int | None:
@@ -54,7 +54,7 @@ class Supervisor:
 
     def wake(self) -> None:
         """Make the worker look for a job immediately."""
-        # A worker that has ended will look when it is restarted.
+        # A worker that has exited will look for jobs when it is restarted.
         with self._lock, suppress(OSError, ValueError):
             if self._process is not None and self._process.stdin is not None:
                 self._process.stdin.write(b"\n")
@@ -85,7 +85,7 @@ class Supervisor:
                 process.wait()
         self._thread.join(_PATIENCE)
 
-    def _keep(self) -> None:
+    def _keep_running(self) -> None:
         pause = 1.0
         while not self._over.is_set():
             with self._lock:
@@ -113,7 +113,7 @@ class Supervisor:
                 self._has_ended |= line.strip() == ENDED.encode()
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        # A session of its own: Ctrl-C in the terminal is for the server, which then ends the worker.
+        # The worker gets its own session: Ctrl-C in the terminal is for the server, which then ends the worker.
         process = subprocess.Popen(
             [*_COMMAND, *self._arguments],
             stdin=subprocess.PIPE,
@@ -123,7 +123,7 @@ class Supervisor:
             start_new_session=True,
         )
         assert process.stdin is not None
-        # A worker that does not read its input has been woken often enough.
+        # A worker that is not reading its input has been woken often enough.
         os.set_blocking(process.stdin.fileno(), False)
         return process
 

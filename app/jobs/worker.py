@@ -31,10 +31,10 @@ from stepsight.storage.jobs import jobs
 from stepsight.storage.jobs.uploads import sweep_uploads
 
 _LOG = logging.getLogger("stepsight.worker")
-# Seconds between looks for jobs queued by other processes and after a failure of the database.
+# Seconds between checks for jobs queued by other processes, and after a database failure.
 _POLL = 5.0
 _PATIENCE = 5.0
-# The worker's lower priority, as niceness and among sessions, since requests that somebody waits for come first.
+# The worker's niceness and its priority among sessions, low since requests that somebody waits for come first.
 _LESS = 10
 # Seconds without a job after which the last evaluator is released.
 _IDLE = 60.0
@@ -95,7 +95,7 @@ class Worker:
                     self._evaluators.rest()
                 self.signals.wait(_POLL, looks)
         except UserError as error:
-            # A job that was held when the database failed is taken up again when its heartbeat is old.
+            # A job that was running when the database failed is resumed when its heartbeat is old.
             _LOG.warning("%s", error)
             self.signals.wait(_PATIENCE)
 
@@ -118,7 +118,7 @@ class Worker:
                 hold.finish(State.FAILED, str(error.without_options()))
             except (KeyboardInterrupt, SystemExit):
                 raise
-            except BaseException as error:  # libraries in Rust panic with one that is no Exception
+            except BaseException as error:  # panics in Rust libraries are not an Exception
                 if not hold.lost.is_set():
                     _LOG.exception("job %d failed", job.id)
                     hold.finish(State.FAILED, f"{type(error).__name__}: {error}"[:1000])
@@ -127,7 +127,7 @@ class Worker:
 
 class _Clock:
     """Detects that the machine's clock was set, or that it stood still while the machine slept. Afterwards, the
-    heartbeats of all jobs look too old or lie in the future, until their workers write new ones."""
+    heartbeats of all jobs look too old or are in the future, until their workers write new ones."""
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
@@ -150,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_up_logs(args.log_format)
     signals = WorkerSignals()
     if hasattr(signal, "pthread_sigmask"):
-        # Before any other thread exists, which would receive the signal.
+        # This runs before any other thread exists, since that thread might receive the signal.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         threading.Thread(target=_follow_signal, args=(signals,), daemon=True).start()
     threading.Thread(target=_follow_input, args=(signals,), daemon=True).start()
@@ -160,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sweep_uploads(store)
         # A placement needs PyTorch, which a worker without a job should not load.
         place = read_placement(args) if is_placed(args) else None
-        # Imports have their own thread, so that nobody who adds a file waits for a judging job or a large fetch.
+        # Imports have their own thread, so that they never wait for a judging job or a large fetch.
         beside = [
             threading.Thread(target=Worker(store, signals, place, (task,), _ask_server).run_thread, name=task.value)
             for task in Task

@@ -5,9 +5,9 @@ Formulas are found first, so that none of their characters count as Markdown. A 
 emphasis only if it has white space or punctuation on its outer side, so `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` remain
 products. CommonMark would treat `2*3*4` as emphasis, which is why no CommonMark library is used.
 
-A line of a solution may also go on with an expression, as `- y^2` and `# of ways` do. A sign too many still reads
-well, and one too few makes another number. So a sign becomes a bullet only before prose that follows a complete
-line, and a single `#` is that of a heading only before a title.
+A line of a solution may also continue with an expression, as `- y^2` and `# of ways` do. A sign too many still
+reads well, and one too few makes another number. So a sign becomes a bullet only before prose that follows a
+complete line, and a single `#` is that of a heading only before a title.
 """
 
 import re
@@ -31,7 +31,7 @@ _BOLD = re.compile(
 _ITALIC = re.compile(
     _BEFORE + r"(?P<sign>[*_])(?=[^\s*_])(?P<text>[^\n*_]{1,500}?)(?<=[^\s*_])(?P=sign)" + _AFTER, re.MULTILINE
 )
-# Pictures are not fetched, so they stay in their Markdown source.
+# Pictures are not fetched, so they stay as Markdown source.
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]\n]{1,200})\]\((?:https?://|mailto:|/|#)[^\s()<>]{0,500}\)")
 _HEADING = re.compile(r"^[ \t]*(?P<signs>#{1,6})[ \t]+(?P<text>(?![-\d.,/$%]+$)\S[^\n]*)$", re.MULTILINE)
 # "# of ways" is a number, and so is "# Ways = 6".
@@ -43,7 +43,7 @@ _LIST = re.compile(
 )
 _COMPLETE = re.compile(r"(?:^|\*\*|__|[.:;,?>”：。？\ue001])[ \t]*\n?\Z")
 _GOES_ON = re.compile(r"[ \t]*(?:[=≈≠≤≥<>×÷·/^]|&[lg]t;)")
-# An item begins with a word: no function, no product of letters such as `ab` or `ABC`, and no operand.
+# An item begins with a word that is not a function, a product of letters such as `ab` or `ABC`, or an operand.
 _FUNCTION = r"(?:sin|cos|tan|cot|sec|csc|log|exp|sqrt|lim|max|min|gcd|lcm|det|mod|arc\w+)"
 _BULLET = re.compile(
     rf"""
@@ -61,14 +61,14 @@ _WORD = re.compile(rf"(?<![^\W\d_])(?!(?:{_FUNCTION}|[A-Z]+)\b)[^\W\d_]{{3,}}")
 _AFTER_OPERAND = re.compile(r"(?:[\d)\]}|!%]|\ue001|(?<![^\W\d_])(?:[^\W\d_]{1,2}|[A-Z]+))\s*\Z")
 _BEFORE_OPERAND = re.compile(rf"\s*(?:[\d(\[{{|√]|\ue000|(?:{_FUNCTION}|[A-Z]+|[^\W\d_]{{1,2}})(?![^\W\d_]))")
 _BEFORE_NUMBER = re.compile(r"\s*[\d(]")
-# A line of cells, the line of dashes below it, and all further lines with a bar, with the blank line around them.
+# A line of cells, the line of dashes below it, and all following lines with a bar, with blank lines around them.
 _TABLE = re.compile(
     r"(?:^[ \t]*\n)?^(?P<head>(?=[^\n]*\|)[^\n]++)\n"
     r"(?P<rule>(?=[^\n]*\|)(?=[^\n]*-)[ \t|:-]+)(?P<rows>(?:\n[^\n]*\|[^\n]*)*)(?:\n|\Z)(?:[ \t]*\n)?",
     re.MULTILINE,
 )
 _BAR = re.compile(r"(?<!\\)\|")
-# Private-use characters stand for a formula or code.
+# Private-use characters serve as placeholders for formulas and code.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
@@ -111,12 +111,12 @@ def _list(match: re.Match[str]) -> str:
         return match[0]
     bulleted, bullets = _BULLET.subn(r"\g<indent>• ", items)
     signs = [line.lstrip()[0] for line in items.splitlines()]
-    # Lines with several signs, only some of which may be bullets, are an expression.
+    # Lines with several signs, of which only some can be bullets, are an expression.
     return before + bulleted if bullets == len(signs) or len(set(signs)) == 1 else match[0]
 
 
 def _emphasis(tag: str, match: re.Match[str]) -> str:
-    """Return emphasised text as HTML, or as it is if its signs multiply it with what stands on either side."""
+    """Return emphasised text as HTML, or as it is if its signs multiply it with what is on either side."""
     sign, text = match["sign"], match["text"]
     start, end = match.span()
     before, after = match.string[max(0, start - 12) : start], match.string[end : end + 12]

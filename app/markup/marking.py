@@ -38,7 +38,7 @@ def mark_spans(html: Markup, spans: Sequence[Span], mark: Mark = PLAIN) -> Marku
     pieces, texts = read_pieces(html)
     marked, start = Markup(), 0
     for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
-        inside = _clipped(spans, start, start + len(text)) if text else []
+        inside = _clip_spans(spans, start, start + len(text)) if text else []
         if number % 2:
             markup = Markup(piece)
             marked += mark[0] + markup + mark[1] if inside else markup
@@ -53,7 +53,7 @@ def _source(formula: str) -> str:
     return unescape(match[1]) if match else ""
 
 
-def _clipped(spans: Sequence[Span], start: int, end: int) -> list[Span]:
+def _clip_spans(spans: Sequence[Span], start: int, end: int) -> list[Span]:
     """Return the parts of the spans between `start` and `end`, with positions counted from `start`."""
     return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
 
@@ -88,7 +88,7 @@ def marked_markdown(text: str, search: str) -> Markup:
     if not search.strip():
         return html
     written = text_html(text)
-    in_markdown, in_source = (len(_spans("".join(read_pieces(one)[1]), search)) for one in (html, written))
+    in_markdown, in_source = (len(_spans("".join(read_pieces(content)[1]), search)) for content in (html, written))
     return marked_html(html if in_markdown >= in_source else written, search)
 
 

@@ -19,8 +19,8 @@ CHECK_WORDS = {"neg": "equation fails", "pos": "equations hold"}
 """The same for an evaluator that checks equations."""
 
 TERMS = {
-    "evaluator": "A model or a program that says of each step whether it is right.",
-    "valid": "The step is not wrong: its validity, p(neu) + p(pos), reaches the threshold, which is 0.5 at first.",
+    "evaluator": "A model or a program that says for each step whether it is right.",
+    "valid": "The step is not wrong: its validity, p(neu) + p(pos), reaches the threshold (default: 0.5).",
     "baselines": "Guesses made without reading: by the length of a step, or by its place in the solution.",
     "neg": "The step is wrong.",
     "neu": "The step is valid but redundant: the solution does not need it.",
@@ -29,15 +29,15 @@ TERMS = {
     "offline": "The step is scored with the whole solution in view.",
     "retroactive change": "The offline validity of a step minus the online one: how far later steps moved it.",
     "equations": (
-        "Equations are worked out by rule, without a model. On four benchmarks 194 steps had one that fails: gold "
-        "calls 181 of them (93 %) wrong, and reading showed that the others are wrong too. Of all 1,778 wrong "
-        "steps these are 10 %: most errors are of another kind, so that a step without a mark may be wrong."
+        "Equations are checked by rule, without a model. On four benchmarks, 194 steps had one that fails: gold "
+        "calls 181 of them (93 %) wrong, and a closer look showed that the others are wrong too. They are 10 % of "
+        "all 1,778 wrong steps: most errors are of a different kind, so a step without a mark may still be wrong."
     ),
     "hindsight": "Each step is scored again after every later step, from its online score to its offline one.",
 }
 """The hints that explain these words where a page first uses them."""
 
-# A block ends where another of its kind begins; otherwise a text of unclosed blocks would take quadratic time.
+# A block ends where the next of its kind begins; otherwise a text of unclosed blocks would take quadratic time.
 _MATHS = re.compile(
     r"""
     (?<!\\)\\\[ (?P<display>(?:(?!(?<!\\)\\\[).)+?) \\\]
@@ -52,13 +52,13 @@ _MATHS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# Many benchmarks give answers such as \frac43 without dollar signs: a command, and no word beside it.
+# Many benchmarks give answers such as \frac43 without dollar signs: a command with no words around it.
 _BARE = re.compile(
     r"(?=[^\\]*\\[a-zA-Z]{2})(?:(?>\\(?:text|mbox)\{[^{}\n]*\}|\\[a-zA-Z]+|\\[^a-zA-Z\n]"
     r"|(?<![a-zA-Z])[a-zA-Z]{1,2}(?![a-zA-Z])|[^\\$a-zA-Z\n])){2,200}"
 )
 _LONGEST = 4000
-# To TeX the rest of a line behind a bare % is a comment; nobody who writes 20% in a solution means one.
+# For TeX, a bare % starts a comment; nobody who writes 20% in a solution means that.
 _PERCENT = re.compile(r"\\.|%", re.DOTALL)
 
 
@@ -109,10 +109,10 @@ def _pieces(text: str) -> Iterator[Markup]:
         if match["code"] is None and (_is_price(match) or len(match[0]) > _LONGEST):
             position = match.start() + 1
             continue
-        yield _plain(text[start : match.start()])
+        yield _escape_text(text[start : match.start()])
         yield escape(match[0]) if match["code"] else _formula(match)
         start = position = match.end()
-    yield _plain(text[start:])
+    yield _escape_text(text[start:])
 
 
 def _is_price(match: re.Match[str]) -> bool:
@@ -120,7 +120,7 @@ def _is_price(match: re.Match[str]) -> bool:
     return inner is not None and (inner[0].isspace() or inner[-1].isspace())
 
 
-def _plain(text: str) -> Markup:
+def _escape_text(text: str) -> Markup:
     return escape(text).replace("\\$", "$")
 
 

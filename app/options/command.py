@@ -138,14 +138,14 @@ def read_fields(args: Namespace, names: Iterable[str]) -> dict[str, Any]:
 DB = option(
     "--db URL", "the store: a path, sqlite:///PATH or postgresql://… (default: STEPSIGHT_DB, else one in your home)"
 )
-# The option may come before or after an action; a default there would override a value given before it.
+# The option may come before or after an action. A default for the action would override a value given before it.
 _DB_OF_ACTION = option("--db URL", argparse.SUPPRESS, default=argparse.SUPPRESS)
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command, or an action of one: the function that carries it out, its options, what its help says of it, and
-    its actions by name, each with a line of help.
+    """A command, or an action of one: the function that carries it out, its options, its description in the help,
+    and its actions by name, each with a line of help.
 
     A command without a function of its own needs an action. `noun` is what its help calls an action.
     """
@@ -160,7 +160,7 @@ class Command:
         self, name: str, about: str, *options: Option, description: str | None = None
     ) -> Callable[[Run], Run]:
         """Return a decorator that makes a function the action `name`. `about` is its line in the command's help,
-        and `description` what its own help says, where "" stands for nothing and None for the same."""
+        and `description` the text of its own help. "" means no text, and None the same text as `about`."""
         described = f"{about.capitalize()}." if description is None else description or None
 
         def add(run: Run) -> Run:
@@ -300,7 +300,7 @@ PLACEMENT = group(
     option(
         "--dtype",
         "the type of its weights (default: the one they are stored in where the device computes it well, "
-        "else float32); another type gives other scores",
+        "else float32); with another type, scores differ",
         choices=DTYPES,
     ),
 )
@@ -335,7 +335,7 @@ def read_placement(args: Namespace, local_rank: int | None = None) -> Placement:
     dtype = args.dtype or STORED
     place = Placement(args.device or "cpu", dtype, args.device_map)
     if place == Placement():
-        # The default, a processor and the stored types, always works.
+        # The default, the processor with the stored types, always works.
         return place
     # This import loads PyTorch, which parsing a command line does not need.
     from stepsight.core.models.devices import check_placement
@@ -345,7 +345,7 @@ def read_placement(args: Namespace, local_rank: int | None = None) -> Placement:
         return place
     if args.device_map:
         raise UserError(
-            "--device-map gives the GPUs to one process, and several were launched.",
+            "--device-map gives all GPUs to one process, but several were launched.",
             "Launch one, or leave --device-map out: each process then has a GPU of its own.",
         )
     return check_placement(Placement(f"cuda:{local_rank}", dtype))
@@ -374,8 +374,8 @@ READING = group(
     ),
     option(
         "--window TOKENS",
-        "judge the steps of a long solution in windows of whole steps with at most so many tokens, the problem"
-        " included (default: read it as a whole, or refuse it)",
+        "judge the steps of a long solution in windows of whole steps with at most this many tokens, including the"
+        " problem (default: read it as a whole, or refuse it)",
         type=positive(int),
     ),
 )
@@ -400,7 +400,7 @@ def read_evaluators(args: Namespace, specs: Sequence[str], unread: Collection[st
     given = {name: value for name, value in options.items() if value is not None}
     if given and not any(map(is_critic, specs)):
         raise UserError(
-            "--critic, --samples and --temperature go with a critic.",
+            "--critic, --samples and --temperature require a critic.",
             "Give --evaluator critic:http://HOST/v1#MODEL.",
         )
     named = [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]

@@ -131,7 +131,7 @@ def _with_link(store: Store, request: Request, user: User, make: Callable[[], st
 
 def _check_users(store: Store) -> None:
     if not has_users(store):
-        raise ConflictError("There are no users yet.", "Make the first admin: stepsight user add NAME --role admin")
+        raise ConflictError("There are no users yet.", "Add an admin: stepsight user add NAME --role admin")
 
 
 def _role(word: str) -> Role:

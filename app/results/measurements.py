@@ -36,7 +36,7 @@ PATIENCE = 0.4
 
 # Bytes in memory per byte of a figure's JSON.
 _FIGURE = 6
-# The approximate size of a row of a summary in bytes, and that of all summaries which are kept.
+# The approximate size of a row of a summary, and the size of all summaries kept, in bytes.
 _ROW = 6_000
 _SUMMARIES = 32_000_000
 _NONE = np.empty(0, np.int64)
@@ -70,8 +70,8 @@ class MeasuredDataset:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """The modes in which evaluators have judged the dataset, that of the most evaluators first. If no evaluator
-        has judged it, the modes of the baselines."""
+        """The modes in which evaluators have judged the dataset, starting with the mode that most evaluators have
+        used. If no evaluator has judged it, the modes of the baselines."""
         rows = self.evaluation.rows
         judged = Counter(row.mode for row in rows if not row.is_baseline)
         return [mode for mode, _ in judged.most_common()] or list(dict.fromkeys(row.mode for row in rows))
@@ -140,7 +140,7 @@ class Measurements:
         if dataset.traces > LARGEST:
             raise UserError(
                 f"{dataset.name} has {dataset.traces:,} traces; this page measures at most {LARGEST:,}.",
-                "Choose a smaller one. A report of this one is written on the command line.",
+                "Choose a smaller one. The command line can write a report of this one.",
             )
         subject, version = self._state(dataset, group)
         accepted = find_accepted(self._store, dataset) if patched else None
@@ -168,8 +168,8 @@ class Measurements:
         return accepted[1] if accepted else frozenset()
 
     def summary(self, dataset: Dataset, reference: str = "", patience: float = PATIENCE) -> Summary | Pending:
-        """Measure a dataset for an overview of many, whose measurements the cache would not hold. If `reference` is
-        not "", the differences from it are included. Raises the same errors as `measure`."""
+        """Measure a dataset for an overview of many datasets, whose measurements would not fit in the cache. If
+        `reference` is not "", the differences from it are included. Raises the same errors as `measure`."""
         subject, version = self._state(dataset)
         kept = self._summaries.find((subject, reference))
         if kept is not None and kept.version == version:
@@ -188,7 +188,7 @@ class Measurements:
         return summary
 
     def is_measured(self, dataset: Dataset, reference: str = "") -> bool:
-        """True if `summary` would return a result immediately, but for the differences."""
+        """True if `summary` would return a result immediately, apart from the differences."""
         subject, _ = self._state(dataset)
         return self._cache.has_newest(subject) or self._summaries.find((subject, reference)) is not None
 
@@ -200,7 +200,7 @@ class Measurements:
         """
         with self._store.read() as session:
             traces, verdicts = read_versions(session, dataset.id)
-        # An evaluator that has just judged it has thresholds of its own, which do not change those of others.
+        # An evaluator that has just judged the dataset has its own thresholds, which do not affect those of others.
         thresholds = max((version.thresholds or 0 for version in verdicts.values()), default=0)
         judged = tuple((id, version.judgments) for id, version in verdicts.items())
         return ("measured", dataset.id, group, dataset.left_out, traces, thresholds), judged
@@ -219,7 +219,7 @@ class Measurements:
         """Return the comparisons of all rows with those of `reference`, the name of an evaluator or a baseline. The
         result is empty if the reference was not measured on the dataset."""
         key = ("minus", measured.subject, measured.version, reference)
-        make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
+        make = lambda: _differences_from(measured.evaluation, reference)  # noqa: E731
         return self._cache.get(key, make, lambda differences: 10_000, patience)
 
     def differences(
@@ -250,7 +250,7 @@ def _without_draws(measured: MeasuredDataset) -> MeasuredDataset:
     rows = [
         replace(
             row,
-            # Whether steps have shares still counts.
+            # Whether steps have shares still matters.
             subject=replace(
                 row.subject,
                 table=_NO_STEPS if row.subject.table.share is None else replace(_NO_STEPS, share=np.empty(0)),
@@ -263,7 +263,7 @@ def _without_draws(measured: MeasuredDataset) -> MeasuredDataset:
     return replace(measured, evaluation=evaluation, before=None)
 
 
-def _minus(evaluation: Evaluation, reference: str) -> Differences:
+def _differences_from(evaluation: Evaluation, reference: str) -> Differences:
     references = {(row.mode, row.errors): row for row in evaluation.rows if row.evaluator == reference}
     return {
         (row.evaluator, row.mode, row.errors): compare(row, references[row.mode, row.errors], evaluation.weights)
@@ -275,7 +275,7 @@ def _minus(evaluation: Evaluation, reference: str) -> Differences:
 def _size(measured: MeasuredDataset) -> int:
     rows = [row for one in (measured.evaluation, measured.before) if one is not None for row in one.rows]
     tables = {id(row.subject.table): row.subject.table.nbytes for row in rows}
-    # Rows share the draws of what is the same in both modes.
+    # Rows share the bootstrap draws of whatever is the same in both modes.
     draws = [value.draws for row in rows for value in row.measured.values() if value.draws is not None]
     return (
         sum(tables.values())

@@ -56,7 +56,7 @@ from stepsight.training.report.tables import Table, slug, to_csv, to_latex, to_m
 
 PLOTLY = "/stepsight/plotly/plotly.min.js"
 _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}
-# Seconds that a file waits for its figures, which the page that links to it has shown already.
+# How many seconds a file waits for its figures, which the page that links to it already shows.
 _PATIENCE = 60.0
 Computed = TypeVar("Computed")
 
@@ -146,9 +146,9 @@ class ResultsPage:
         return {
             "figures": [(name, metric.title) for name, metric in PROTOCOL.items()],
             "figure": figure,
-            "modes": _same(MODES),
+            "modes": _plain_options(MODES),
             "mode": mode,
-            "references": [("", "none"), *_same(names)],
+            "references": [("", "none"), *_plain_options(names)],
             "reference": reference,
             "overview": overview,
             "published": any(row.published for column in overview.columns for row in column.rows.values()),
@@ -158,7 +158,7 @@ class ResultsPage:
 
     def _dataset(self, datasets: Sequence[Dataset], address: ResultsAddress) -> dict[str, object]:
         dataset = find_dataset(self.store, address.dataset)
-        values = {"dataset": dataset, "datasets": _same(row.name for row in datasets), "address": address}
+        values = {"dataset": dataset, "datasets": _plain_options(row.name for row in datasets), "address": address}
         patched, disputed = address.gold == "patched", self.measurements.disputed(dataset)
         newest = self.measurements.measure(dataset, address.group, patched=patched)
         if isinstance(newest, Pending):
@@ -170,7 +170,7 @@ class ResultsPage:
                 "Label its traces in a campaign, or add a dataset with labels.",
             )
         mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-        # The names in the tables and their keys in Browse. That counts by the benchmark's own labels.
+        # The names in the tables and their keys in Browse, which counts by the benchmark's own labels.
         offers = [] if patched else list_choices(self.store, self.evaluators, dataset.id)
         by_id = {offer.id: offer.key for offer in offers if offer.judged}
         keys = {row.name: by_id[row.id] for row in measured.evaluators if row.id in by_id}
@@ -191,7 +191,7 @@ class ResultsPage:
         minus = self.measurements.differences(measured, address.against, mode, errors) if address.against else None
         differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
         short = _shortfalls(measured.checks(), mode, errors)
-        outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
+        outdated = [item for item in (newest, drawn) if not isinstance(item, Pending) and not item.is_current]
         own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
         report = urlencode({"gold": address.gold}) if patched else ""
         return {
@@ -202,15 +202,15 @@ class ResultsPage:
             "browse": f"/browse?{own}",
             "report": f"/results/report?{own}{'&' if report else ''}{report}",
             "golds": [("", "the benchmark’s"), ("patched", "with accepted disputes")] if disputed else [],
-            "modes": _same(measured.modes),
+            "modes": _plain_options(measured.modes),
             "mode": mode,
-            "kinds": _same(measured.kinds),
+            "kinds": _plain_options(measured.kinds),
             "errors": errors,
-            "groups": [("", "all"), *_same(measured.groups)],
-            "classes": _same(classes),
+            "groups": [("", "all"), *_plain_options(measured.groups)],
+            "classes": _plain_options(classes),
             "sections": sections,
             "by": by,
-            "references": [("", "none"), *_same(measured.names)],
+            "references": [("", "none"), *_plain_options(measured.names)],
             "differences": sections_html(differences, links, address.query(mode=mode, errors=errors)),
             "comparing": isinstance(minus, Pending),
             "fields": [("", "none"), *fields.items()],
@@ -231,12 +231,12 @@ class ResultsPage:
         def report(request: Request) -> Response:
             address = ResultsAddress.exact(request.query_params)
             if address.gold:
-                # It lists the labels that disputes change.
+                # This lists the labels that disputes change.
                 disputed = self.measurements.disputed(find_dataset(self.store, address.dataset))
                 check_traces(self.store, find_user_of(request), *disputed)
-            measured = self._measured(address)
-            page = _finished(self.measurements.report(measured, _PATIENCE))
-            # To be saved: under the policy of the pages, its scripts would not run.
+            measured = self._measure(address)
+            page = _finish(self.measurements.report(measured, _PATIENCE))
+            # Sent as a download: under the policy of the pages, its scripts would not run.
             return _file(page, f"{slug(measured.evaluation.view.name)}-report.html", "application/octet-stream")
 
         @router.get(PLOTLY)
@@ -265,28 +265,26 @@ class ResultsPage:
         return write(table), f"{table.name}.{suffix}", kind
 
     def _dataset_table(self, address: ResultsAddress, name: str) -> Table:
-        measured = self._measured(address)
+        measured = self._measure(address)
         mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
         sections, tables = _changes(measured, mode, errors), list[Table]()
         if address.against:
-            minus = _finished(self.measurements.differences(measured, address.against, mode, errors, _PATIENCE))
+            minus = _finish(self.measurements.differences(measured, address.against, mode, errors, _PATIENCE))
             sections += [minus] if minus else []
         if address.by and not address.gold:
             tables.append(_outcomes_by(self.store, measured, mode, errors, address.by)[0])
         tables += [content for section in sections for content in section.contents if isinstance(content, Table)]
         table = next((table for table in tables if table.name == name), None)
         if table is None:
-            excerpt = _finished(self.measurements.excerpt(measured, mode, errors, _PATIENCE)).result
+            excerpt = _finish(self.measurements.excerpt(measured, mode, errors, _PATIENCE)).result
             table = excerpt.find_table(name, address.evaluator)
         if table is None:
-            raise NotFoundError(
-                f"There is no table {name!r:.80} of {address.dataset}.", "Follow a link of its page."
-            )
+            raise NotFoundError(f"{address.dataset} has no table {name!r:.80}.", "Follow a link on its page.")
         return table
 
-    def _measured(self, address: ResultsAddress) -> MeasuredDataset:
+    def _measure(self, address: ResultsAddress) -> MeasuredDataset:
         dataset, patched = find_dataset(self.store, address.dataset), address.gold == "patched"
-        return _finished(self.measurements.measure(dataset, address.group, _PATIENCE, patched=patched)).result
+        return _finish(self.measurements.measure(dataset, address.group, _PATIENCE, patched=patched)).result
 
 
 def _changes(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Section]:
@@ -326,7 +324,7 @@ def _work(dataset: Dataset, evaluators: int) -> str:
     )
 
 
-def _same(names: Iterable[str]) -> list[tuple[str, str]]:
+def _plain_options(names: Iterable[str]) -> list[tuple[str, str]]:
     """Return options for a choice in which each name is both the value and the label."""
     return [(str(name), str(name)) for name in names]
 
@@ -335,7 +333,7 @@ def _file(text: str, name: str, kind: str) -> Response:
     return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
-def _finished(result: Computed | Pending) -> Computed:
+def _finish(result: Computed | Pending) -> Computed:
     if isinstance(result, Pending):
         raise ShortError("This is still being measured.", "Try again in a minute.")
     return result

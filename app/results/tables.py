@@ -100,7 +100,7 @@ def sections_html(sections: Iterable[Section], links: Links, address: Mapping[st
     return render("results/sections.html", sections=shown, further="")
 
 
-# Columns whose content the caption or the sign of another gives.
+# Columns whose content follows from the caption or from another column's sign.
 _REPEATED = ("above_baselines", "n_solutions", "n_steps", "source")
 
 
@@ -114,17 +114,17 @@ def excerpt_html(sections: Sequence[Section], links: Links, address: Mapping[str
             shown = [table for table in tables if "published" not in table.name]
             contents: list[Markup] = []
             for table in shown:
-                best = _best_first(table)
+                best = _sort_best_first(table)
                 wrap = links.wrap(best, names=not first and not contents)
                 files = macro(_MACROS, "folded_files", file_links(table.name, address))
                 contents.append(table_html(best, wrap, files))
             first.append({"title": section.title, "cells": "", "contents": contents})
-    # A section without a table or a figure is a sentence, which has its place at the end.
+    # A section without a table or figure is a sentence, which belongs at the end.
     further = sorted(sections, key=lambda section: all(isinstance(content, str) for content in section.contents))
     return render("results/sections.html", sections=first, further=sections_html(further, links, address))
 
 
-def _best_first(table: Table) -> Table:
+def _sort_best_first(table: Table) -> Table:
     """Return the table with the best row first and of the baselines only the best one, without published rows. The
     figure that decides is that in which evaluators are compared with the baselines, or else the first."""
     if table.columns[0] != EVALUATOR or len({row[0] for row in table.rows}) < len(table.rows):
@@ -288,13 +288,13 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
     them. All of them together wait no longer than a page may.
     """
     overview = Overview()
-    until = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE
     for dataset in datasets:
         try:
             if overview.waiting and not measurements.is_measured(dataset, reference):
                 result: Summary | Pending = Pending()
             else:
-                result = measurements.summary(dataset, reference, max(0.0, until - time.monotonic()))
+                result = measurements.summary(dataset, reference, max(0.0, deadline - time.monotonic()))
         except UserError as error:
             overview.reasons.append(str(error.without_options()))
             continue
@@ -303,7 +303,7 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
         elif not result.newest.result.has_gold:
             overview.reasons.append(f"{dataset.name} has no gold labels to measure against.")
         elif not has_gold(result.newest.result.evaluation):
-            overview.reasons.append(f"{dataset.name} has soft labels alone, whose figures its own page has.")
+            overview.reasons.append(f"{dataset.name} has only soft labels; their figures are on its own page.")
         else:
             measured = result.newest.result
             if not result.newest.is_current:

@@ -24,7 +24,7 @@ _LONGEST = 16_000
 _LONGEST_TEXT = 1_000_000
 _MOST_STEPS = 1_000
 LONGEST_ENTRY = 300_000
-"""The most characters of an entry: with three bytes each, a request stays below `LARGEST_BODY`."""
+"""The largest number of characters in an entry: with three bytes each, a request stays below `LARGEST_BODY`."""
 _VERSION = 1
 
 Steps = tuple[tuple[str, ...], ...]
@@ -180,11 +180,11 @@ class Entered:
             if not isinstance(values, list):
                 raise TypeError("no list")
             if values[0] != _VERSION:
-                raise AddressError("This link is of another version of StepSight.", "Paste the solution instead.")
+                raise AddressError("This link is from another version of StepSight.", "Paste the solution instead.")
             _, problem, steps, text, evaluators, validity, redundancy = _LINK.validate_python(values)
         except (binascii.Error, zlib.error, ValueError, TypeError, LookupError, OverflowError):
             raise AddressError(
-                "This link was cut or changed.", "Ask for it again, or paste the solution."
+                "This link is incomplete or was changed.", "Ask for it again, or paste the solution."
             ) from None
         if not (0 <= validity <= 1 and 0 <= redundancy <= 1):
             raise AddressError("This link has a threshold outside 0 to 1.", "Paste the solution instead.")

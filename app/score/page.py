@@ -44,9 +44,9 @@ _BRIEF = 120
 EMPTY = Markup('<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>')
 # Seconds for which the first response waits for a judgment. The page's script requests it if it takes longer.
 _SOON = 0.4
-# The tokens from which the page says what scoring takes: a few seconds.
+# The number of tokens from which the page says how long scoring takes: a few seconds.
 _MUCH = 50_000
-# The requests that wait for judgments at once, with threads of their own beside those of other requests.
+# How many requests may wait for judgments at once. They have their own threads.
 _AT_ONCE = 40
 
 Answer = Callable[[Any, Request], dict[str, Any]]
@@ -123,7 +123,7 @@ class ScorePage:
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
         refusal, errors = Markup(), []
         try:
-            entered |= self._opened(request.url.query, request, patience=_SOON)
+            entered |= self._open_query(request.url.query, request, patience=_SOON)
         except AddressError as error:
             refusal = notice_html(str(error.without_options()))
             errors.append(error)
@@ -134,7 +134,7 @@ class ScorePage:
             chosen=entered["evaluators"] or names[:1],
             is_late=entered["result"] is None,
             names=names,
-            # If no evaluator is stronger, visitors are told before anything is scored.
+            # If no evaluator beats the baselines, visitors are told before anything is scored.
             demonstrations=len(names) if all(read_card(name).is_weak for name in names) else 0,
             examples=_examples(*names[:1]),
             dataset=DATASET,
@@ -155,7 +155,7 @@ class ScorePage:
 
     def write(self, state: PageState) -> dict[str, Any]:
         """Compose a text from corrected steps, and return it with the steps rendered."""
-        return _written(state.solution_text())
+        return _text_and_steps(state.solution_text())
 
     def score(self, state: PageState, request: Request) -> dict[str, Any]:
         """Score the entered solution and, if it is an edit of the previous solution, compare the two. If steps were
@@ -165,7 +165,7 @@ class ScorePage:
             entered = state.entered(solution)
         except UserError as error:
             return {"result": notice_html(str(error.without_options()))}
-        written = _written(solution) if state.steps is not None else {}
+        written = _text_and_steps(solution) if state.steps is not None else {}
         return {"result": self._result(entered, request, state.run)} | written
 
     def cost(self, state: PageState) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class ScorePage:
         """Return the page's content for a query string, which is empty if the query has no permalink. If
         `evaluators` is not None, it replaces the permalink's evaluators. `run` is as in `PageState`."""
         try:
-            return self._opened(query.removeprefix("?"), request, evaluators, run=run)
+            return self._open_query(query.removeprefix("?"), request, evaluators, run=run)
         except AddressError as error:
             return {"result": notice_html(str(error.without_options()))}
 
@@ -214,7 +214,7 @@ class ScorePage:
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
         return {"saved": render("score/saved.html", trace=trace, is_new=is_new)}
 
-    def _opened(
+    def _open_query(
         self,
         spelled: str,
         request: Request,
@@ -238,7 +238,7 @@ class ScorePage:
         is_late = patience is not None and not self._is_soon(entered, patience)
         return {
             "problem": entered.problem,
-            **_written(solution),
+            **_text_and_steps(solution),
             "evaluators": [*map(self.evaluators.plain, filter(self.evaluators.gives_scores, entered.evaluators))],
             "result": None if is_late else self._result(entered, request, run),
         }
@@ -292,7 +292,7 @@ def _cost(evaluators: Evaluators, name: str, trace: Trace) -> tuple[ScoringCost 
         return error.without_options(), mode
 
 
-def _written(solution: SolutionText) -> dict[str, Any]:
+def _text_and_steps(solution: SolutionText) -> dict[str, Any]:
     """Return the text of a solution and its rendered steps."""
     return {"text": solution.text, "steps": steps_html(solution)}
 

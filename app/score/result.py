@@ -45,10 +45,10 @@ from stepsight.storage.traces.writer import SAVED
 from stepsight.training.evaluate.strength import read_gallery
 
 ClientDisconnected = Callable[[], bool]
-"""True if the client that asked no longer waits for the answer."""
+"""True if the client is no longer waiting for the answer."""
 
 _PREVIEW = 80
-# Seconds between checks whether the client still waits.
+# Seconds between checks whether the client is still waiting.
 _LOOKS = 0.5
 
 
@@ -97,7 +97,7 @@ def result_html(
         return notice_html(str(error.without_options()))
 
     def begin(pending: Mapping[str, PendingScore[Judgment]]) -> None:
-        scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, one) for name, one in pending.items()}
+        scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, job) for name, job in pending.items()}
         on_begin(RunningScores(trace, entered.thresholds, scorings, entered.thinking))
 
     judged, problems = _judge(evaluators, trace, names, client_disconnected, begin, every=entered.every)
@@ -107,7 +107,7 @@ def result_html(
         return shown + Markup().join(map(notice_html, problems))
     earlier = entered.earlier
     token = entered.token(list(judged))
-    # Scores of every prefix, for evaluators that have read only the whole solution.
+    # Offers scores of every prefix, for evaluators that have read only the whole solution.
     costs = {name: evaluators.cost(name, trace) for name, judgment in judged.items() if judgment.online is None}
     result = ScoredSolution(
         trace,
@@ -161,18 +161,18 @@ def _judge(
     for name in names:
         try:
             fitting, mode = evaluators.fit(name, trace, every=every)
-            # A result does not wait for an evaluator that is being loaded.
+            # A result is shown without waiting for an evaluator that is being loaded.
             waiting[fitting] = evaluators.submit_loaded(fitting, trace, mode)
         except UserError as error:
             problems.append(error)
     begin(waiting)
-    # The result marks failing equations; checking them while the evaluators score costs no time.
+    # The result marks failing equations. Checking them while the evaluators score costs no extra time.
     checks_of(trace)
     while wait(waiting.values(), timeout=_LOOKS).not_done:
         if client_disconnected():
             for future in waiting.values():
                 future.cancel()
-            raise UserError("Nobody waits for these scores any more.", "Ask for them again.")
+            raise UserError("Nobody was waiting for these scores any more.", "Ask for them again.")
     for name, future in waiting.items():
         try:
             judged[name] = future.result()
@@ -319,10 +319,10 @@ def exports_html(
     types = {name: "float32" if dtype == SERVED else dtype for name, dtype in types.items()}
     specs = {name: evaluators.spec(name) for name in names}
     if read_only:
-        # Folders of this server stay private; a reader has the evaluator elsewhere, or not at all.
+        # Folders of this server stay private. A reader has the evaluator in a different folder, or not at all.
         bare = {name: untyped_name(name, types[name], evaluators.about(name).reading) for name in names}
         specs = {name: spec if is_shipped(spec) else bare[name] for name, spec in specs.items()}
-    # If no type was requested or chosen, the program requests none either.
+    # If no type was requested or chosen, the program does not request one either.
     chosen = evaluators.place.dtype != STORED or set(types.values()) != {"float32"}
     python = python_snippet(trace, specs, thresholds, types if chosen else None)
     return render(

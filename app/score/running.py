@@ -33,7 +33,7 @@ class EvaluatorScoring:
         if self.judgment.done():
             failed = self.judgment.cancelled() or self.judgment.exception() is not None
             return None if failed else self.judgment.result().online
-        # Taken once, since the scorer adds to it.
+        # Copied once, since the scorer adds to it.
         steps = dict(self.judgment.steps)
         count = next(i for i in range(len(steps) + 1) if i not in steps)
         return StepScores(np.array([steps[i] for i in range(count)], np.float32)) if count else None

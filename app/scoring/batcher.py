@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 REQUEST_TOKENS = 2_100_000
-"""The number of tokens computed for one request: 1,000 steps of a full context of 4,096 in hindsight stay below."""
+"""The largest number of tokens computed for one request: enough for 1,000 steps with a context of 4,096."""
 
 REQUEST_SECONDS = 120.0
-"""The time for which a program's request is computed."""
+"""The time limit for computing a program's request, in seconds."""
 
 MOST_WAITING = 256
 """The number of traces that may wait for one evaluator, half of them from one client."""
-# The number of readings that are kept beside an evaluator's own.
+# The number of readings kept in addition to an evaluator's own.
 _MOST_READINGS = 16
 # The number of traces scored in one call; with more, the first one would wait too long for the last.
 _BATCH = 16
@@ -46,8 +46,8 @@ _LONG = 1.0
 _RATE = 20_000.0
 # The overhead of each trace, for encoding it and reporting its result, in tokens.
 _EACH = 100
-# How often freed memory goes back to the system meanwhile, in seconds: under load 80 MB gather in ten of them, more
-# after an hour, when the holes are many, and giving them back takes 20 ms.
+# How often freed memory is returned to the system during work, in seconds. Under load, 80 MB accumulate in ten
+# seconds, and more after an hour, when memory is fragmented. Returning it takes 20 ms.
 _RELEASED_EVERY = 3.0
 # The amount of memory in bytes that must be free before more work is accepted.
 _SPARE = 100_000_000
@@ -215,7 +215,7 @@ class _Lane:
     def clear_left(self) -> None:
         """Remove the requests that nobody is waiting for any more."""
         for client, requests in list(self.clients.items()):
-            # Asked once, since the last client may leave at any moment.
+            # Read once, since the last client may leave at any moment.
             left = [request for request in requests if request.answer.is_left]
             for request in left:
                 request.answer.set_running_or_notify_cancel()
@@ -238,7 +238,7 @@ class Batcher:
         """Put queues in front of a scorer. At most `most` traces may wait, and each may take at most `tokens`
         tokens of computation. `places` are the semaphores that all batchers share."""
         self._scorer = scorer
-        # The last ones that were asked for come last.
+        # The most recently used ones come last.
         self._read_as: dict[Reading, Scorer] = {}
         self._most, self._tokens = most, tokens
         # Held during every access to the lanes and to the readings.
@@ -325,7 +325,7 @@ class Batcher:
         if tokens > self._tokens:
             raise UserError(
                 f"{self.scorer().evaluator.name} would compute {tokens:,} tokens for {what}; "
-                f"a request may need {self._tokens:,} at most.",
+                f"a request may use at most {self._tokens:,}.",
                 "Send fewer steps, ask for offline scores, or import it and start a job, which has no such limit.",
             )
 

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 # The number of concurrent calls, each with every core; one long call may run besides them.
 _AT_ONCE = 2
-# The total size of cached judgments in bytes, some 5,000 of them, or three of 1,000 steps. They are scattered among
-# temporary objects, so that each also keeps malloc from returning some freed memory.
+# The total size of cached judgments in bytes: about 5,000 of them, or three of 1,000 steps. They are scattered
+# among temporary objects, so each also keeps malloc from returning some freed memory.
 _KEPT = 20_000_000
-# Seconds that a failure stands for clients that come back for a judgment.
+# How many seconds a failure is kept for clients that come back for a judgment.
 _FAILED_SECONDS = 5.0
-# Seconds between looks for fetched evaluators, and seconds that a page waits for one to be loaded.
+# Seconds between checks for fetched evaluators, and how many seconds a page waits for one to be loaded.
 _LOOKS = 1.0
 _PATIENCE = 2.0
 
@@ -101,7 +101,7 @@ class Evaluators:
     def _add(self, spec: str | Path) -> None:
         if str(spec).startswith(f"{CRITIC}:"):
             raise UserError(
-                f"{spec}: pages only show stored judgments of critics, because a click would take many calls.",
+                f"{spec}: pages only show stored judgments of critics, because each click would take many calls.",
                 "Judge a dataset with stepsight score, and open it in Browse.",
             )
         # This import loads PyTorch, which takes seconds.
@@ -122,7 +122,7 @@ class Evaluators:
     def names(self) -> list[str]:
         """The names of the evaluators that give scores. Bidirectional evaluators come first, because the pages are
         designed for them, and fetched evaluators come last."""
-        return [name for name, local in self._listed() if local.description.outputs.has_scores]
+        return [name for name, local in self._sorted_evaluators() if local.description.outputs.has_scores]
 
     @property
     def default(self) -> str:
@@ -136,10 +136,10 @@ class Evaluators:
     @property
     def all_names(self) -> list[str]:
         """The names of all evaluators: first those in `names`, followed by those that give verdicts in words."""
-        return [name for name, _ in self._listed()]
+        return [name for name, _ in self._sorted_evaluators()]
 
-    def _listed(self) -> list[tuple[str, LocalEvaluator]]:
-        self._look(_LOOKS)
+    def _sorted_evaluators(self) -> list[tuple[str, LocalEvaluator]]:
+        self._look_for_fetched(_LOOKS)
 
         def place(item: tuple[str, LocalEvaluator]) -> tuple[bool, bool, str, str]:
             name, local = item
@@ -151,8 +151,8 @@ class Evaluators:
 
     def _find(self, name: str) -> tuple[LocalEvaluator, Reading]:
         """Return the evaluator with this name, and the reading that follows the name."""
-        self._look(_LOOKS)
-        # Read once, since evaluators may be fetched or deleted meanwhile.
+        self._look_for_fetched(_LOOKS)
+        # Read once, since evaluators may be fetched or deleted at any moment.
         offered = self._offered
         bare, reading = (name, OWN_READING) if name in offered else split_reading(name)
         if bare not in offered:
@@ -199,9 +199,9 @@ class Evaluators:
 
     def look_again(self) -> None:
         """Look for newly fetched evaluators now, even if that was done recently."""
-        self._look(0.0)
+        self._look_for_fetched(0.0)
 
-    def _look(self, after: float) -> None:
+    def _look_for_fetched(self, after: float) -> None:
         """Offer the evaluators that any process has fetched since the last call, and stop offering those that were
         deleted. Does nothing if the last call was less than `after` seconds ago."""
         if not self._looks_for_fetched:
@@ -242,7 +242,7 @@ class Evaluators:
         own defaults."""
         about = self.about(name)
         if (store.name, about.fingerprint) not in self._rows and not is_stored(store, about.fingerprint):
-            # Whoever only looks writes nothing: each reading of an evaluator would have a row.
+            # Viewing a page writes nothing; otherwise each reading of an evaluator would get a row.
             return about.thresholds
         return find_thresholds(store, self.register(store, name).id)
 
@@ -279,12 +279,12 @@ class Evaluators:
         """Return the name and the mode with which an evaluator can judge a trace.
 
         They are the given name and hindsight, unless the trace is longer than the evaluator's context: then it is
-        read in windows of that size, and as a whole alone, offline, unless somebody asks for `every` prefix or
-        has done so lately. It is also read offline if hindsight takes more than a request may.
+        read in windows of that size, and only as a whole, offline, unless `every` prefix is requested now or was
+        recently. It is also read offline if hindsight needs more than a request may use.
         """
         local, reading = self._find(name)
         if local.fetched is None:
-            # Its tokenizer counts; that of a fetched one is asked once something has loaded it.
+            # Its tokenizer counts the tokens; that of a fetched evaluator does so once it has been loaded.
             self.scorer(name)
         try:
             cost = self.cost(self.plain(name), trace)
@@ -297,7 +297,7 @@ class Evaluators:
             windowed = local.description.read_as(reading).name
             cost = self.cost(windowed, trace)
         except UserError:
-            # The error of the evaluator's own reading says more.
+            # The error from the evaluator's own reading says more.
             return name, Mode.HINDSIGHT
         is_cheap = cost is None or cost.whole == cost.prefixes or (every and cost.fits)
         is_there = self._cached(windowed, trace, Mode.HINDSIGHT) is not None
@@ -340,7 +340,7 @@ class Evaluators:
                 self._judgments.drop(key, shared)
                 shared = None
         if comes_back:
-            # So that the client can be told the error.
+            # Kept so that the client can be told the error.
             shared.error_seconds = _FAILED_SECONDS
         shared.add_done_callback(partial(_pass_on, answer, trace, mode))
         if is_ours:

@@ -21,7 +21,7 @@ from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.training.evaluate.strength import DATASET, GALLERY
 
 _LOG = logging.getLogger("stepsight")
-# Seconds that the server answers before the rest is loaded.
+# How many seconds the server serves requests before it loads the rest.
 _PAUSE = 0.5
 
 
@@ -35,18 +35,19 @@ def open_evaluators(store: Store, folders: Sequence[str], place: Placement | Non
 
 @contextmanager
 def preparing(store: Store, evaluators: Evaluators) -> Iterator[None]:
-    """In a thread of its own, load the evaluator that is offered first and store the gallery with judgments by the
-    shipped ones, so that the server answers before it has PyTorch. What is not done when the block ends is dropped.
+    """In a separate thread, load the evaluator that is offered first and store the gallery with judgments by the
+    shipped ones, so that the server can answer before PyTorch is loaded. What is not done when the block ends is
+    dropped.
     """
     ending = threading.Event()
 
     def prepare() -> None:
-        # Whoever opens the address that was printed is answered first.
+        # Whoever opens the printed address is served first.
         ending.wait(_PAUSE)
         try:
-            # It is what a visitor scores with first; the others wait until they are chosen.
+            # Visitors score with it first; the others are loaded once they are chosen.
             evaluators.scorer(evaluators.default)
-            # Only the shipped ones are certainly quick; another one may take minutes for a trace.
+            # Only the shipped evaluators are certain to be quick; others may take minutes for a trace.
             seed(store, evaluators, shipped_evaluators(), ending)
             release_memory()
         except UserError as error:
@@ -67,7 +68,7 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str], ending: thr
     Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a user's own
     dataset has the gallery's name, or the gallery was deleted, nothing is stored, and an evaluator whose scores on
     it were deleted does not judge it again. If the store has an earlier version of the gallery, that version is
-    kept. Once `ending` is set, the work stops; what is judged by then stays.
+    kept. Once `ending` is set, the work stops; whatever has been judged by then is kept.
     """
     gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:

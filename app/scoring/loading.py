@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Seconds until an evaluator that failed to load is tried again.
 _SECONDS = 30.0
-# The share of this machine's memory; a worker needs as much, and the system some.
+# The share of this machine's memory to use; a worker needs as much, and the system some.
 _SHARE = 0.5
 # Seconds after which an unused evaluator is released, since a worker may need the memory.
 _IDLE = 300.0
@@ -38,7 +38,7 @@ class LoadingError(UserError):
     seconds = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, "This page goes on by itself once it is there.")
+        super().__init__(message, "This page continues by itself once it is ready.")
 
 
 class LocalEvaluator:
@@ -137,7 +137,7 @@ class Loader:
             submit(batcher)
         else:
             context = copy_context()
-            self._begin(local).add_done_callback(lambda loaded: context.run(_go_on, local, submit, answer, loaded))
+            self._begin(local).add_done_callback(lambda loaded: context.run(_submit, local, submit, answer, loaded))
 
     def _begin(self, local: LocalEvaluator) -> "Future[None]":
         """Return a future that completes when the evaluator is in memory, starting to load it if necessary.
@@ -147,18 +147,18 @@ class Loader:
         """
         with self._lock:
             local.used = time.monotonic()
-            coming = local.coming
-            if coming is None or (coming.done() and local.batcher is None and not local.is_refused):
+            loading = local.coming
+            if loading is None or (loading.done() and local.batcher is None and not local.is_refused):
                 local.begun = None
-                coming = local.coming = self._pool.submit(self._load, local)
-            return coming
+                loading = local.coming = self._pool.submit(self._load, local)
+            return loading
 
     def _load(self, local: LocalEvaluator) -> None:
         # These imports load PyTorch, which takes seconds.
         from stepsight.core.evaluators.loading import load_evaluator, load_fetched
 
-        # Each that has to go may finish its current work first.
-        while self._budget is not None and self._loaded and self._taken + local.size > self._budget:
+        # Each evaluator to be released may finish its current work first.
+        while self._budget is not None and self._loaded and self._used_memory + local.size > self._budget:
             self._drop(min(self._loaded, key=lambda other: other.used))
         local.begun = time.monotonic()
         fetched = local.fetched
@@ -175,7 +175,7 @@ class Loader:
         self._wake()
 
     @property
-    def _taken(self) -> int:
+    def _used_memory(self) -> int:
         return sum(other.size for other in self._loaded)
 
     def _drop(self, local: LocalEvaluator) -> None:
@@ -200,11 +200,11 @@ class Loader:
 
     def _wake(self) -> None:
         """Schedule a check for idle evaluators, which runs after `_IDLE` seconds in the loading thread."""
-        timer = threading.Timer(_IDLE, lambda: self._pool.submit(self._rest))
+        timer = threading.Timer(_IDLE, lambda: self._pool.submit(self._release_idle))
         timer.daemon = True
         timer.start()
 
-    def _rest(self) -> None:
+    def _release_idle(self) -> None:
         idle = time.monotonic() - _IDLE
         for local in [local for local in self._loaded if local.used <= idle]:
             self._drop(local)
@@ -212,7 +212,7 @@ class Loader:
             self._wake()
 
 
-def _go_on(
+def _submit(
     local: LocalEvaluator,
     submit: Callable[[Batcher], object],
     answer: PendingScore[Judgment],

@@ -28,7 +28,7 @@ from stepsight.storage.people.users import Role, User
 
 HEADER = "x-request-id"
 
-# Headers that proxies add to the requests of others.
+# Headers that proxies add to forwarded requests.
 _FORWARDED = re.compile(rb".*forwarded.*|via|cdn-loop|.*(client|real|connecting)-ip", re.DOTALL)
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -84,7 +84,7 @@ def script_nonce() -> str:
 
 def is_local(scope: Scope) -> bool:
     """True if a program on this machine sent a request, and did not forward it for somebody else. A proxy that adds
-    no header cannot be told from such a program."""
+    no header cannot be distinguished from such a program."""
     address, _ = scope.get("client") or ("", 0)
     try:
         here = ip_address(address).is_loopback
@@ -124,7 +124,7 @@ def _with_headers(start: Message) -> Message:
     headers = [
         *start.get("headers", []),
         (b"x-content-type-options", b"nosniff"),
-        # With no-referrer, a form's POST would lack its origin, as if it came from another site.
+        # With no-referrer, a form's POST would lack its origin, as if it came from a different site.
         (b"referrer-policy", b"same-origin"),
         (b"x-frame-options", b"DENY"),
     ]
@@ -224,7 +224,7 @@ def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
     if user.role is Role.ANNOTATOR and LOOKING.issuperset(rights):
         return ForbiddenError(
             "Annotators see no scores and no gold labels while a blind campaign is open.",
-            "Go on labelling in Annotate.",
+            "Continue labelling on the Annotate page.",
         )
     roles = [f"{role}s" for role in Role if not _RIGHTS[role].isdisjoint(rights)]
     listed = " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))
@@ -268,7 +268,7 @@ Person = Annotated[User, Depends(RequiresRight(Right.ENTER))]
 Annotator = Annotated[User, Depends(RequiresRight(Right.LABEL))]
 Adjudicator = Annotated[User, Depends(RequiresRight(Right.ADJUDICATE))]
 Manager = Annotated[User, Depends(RequiresRight(Right.MANAGE))]
-"""Parameters of routes that only people with the right may use: the person asking."""
+"""Parameters of routes that require the right: the person who made the request."""
 
 
 class _Number(Convertor[int]):
@@ -293,8 +293,8 @@ LOGIN = "/login"
 class Page(NamedTuple):
     """A page with its name, its path, the right needed to open it, and the page of the manual about it.
 
-    `within` names the page of the navigation bar beside which it stands, or is "" if it is in the bar itself, and
-    `beside` is what it is called among the pages beside it, if not by its name.
+    `within` names the page in the navigation bar that it belongs to, or is "" if it is in the bar itself. `beside`
+    is its title among the pages shown with it, if that differs from its name.
     """
 
     name: str
@@ -311,7 +311,7 @@ class Page(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What the page is called among those of its place."""
+        """The page's title among those in the same place."""
         return self.beside or self.name
 
 
@@ -349,7 +349,7 @@ def _rule(method: str, path: str, rights: Iterable[Right] | None) -> Rule:
 
 # Paths are regular expressions.
 _STATIC = tuple(_rule("GET", path, None) for path in ("/stepsight/(?s:.+)", "/favicon.ico", "/healthz"))
-# What the demo's page and `gradio_client` need of Gradio: no route that takes, fetches or gives files of others.
+# What the demo's page and `gradio_client` need of Gradio, without routes that accept, fetch or serve files.
 _DEMO = tuple(
     _rule(method, f"/demo/{path}", {Right.SCORE})
     for method, path in (
@@ -365,7 +365,7 @@ class Rules:
     """The access rules of an application, collected from the `RequiresRight` declarations of its routes."""
 
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
-        self.rules = (*_STATIC, *_DEMO, *_ADDED, *_declared(routes))
+        self.rules = (*_STATIC, *_DEMO, *_ADDED, *_declared_rules(routes))
 
     def find(self, method: str, path: str) -> Rule | None:
         """Return the first rule that matches the method and path of a request, or None if no rule does."""
@@ -377,14 +377,14 @@ class Rules:
         return sorted({method for rule in self.rules if rule.path.fullmatch(path) for method in rule.methods})
 
 
-def _declared(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[Rule]:
+def _declared_rules(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[Rule]:
     for route in routes:
         # FastAPI keeps an included router as a single route.
         included = getattr(route, "original_router", None)
         if included is not None:
-            yield from _declared(included.routes, prefix)
+            yield from _declared_rules(included.routes, prefix)
         elif isinstance(route, Mount):
-            yield from _declared(route.routes or (), prefix + route.path)
+            yield from _declared_rules(route.routes or (), prefix + route.path)
         elif isinstance(route, APIRoute):
             calls = [dependency.call for dependency in route.dependant.dependencies]
             needs = [call for call in calls if isinstance(call, RequiresRight)]

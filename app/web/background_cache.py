@@ -20,15 +20,15 @@ Computed = TypeVar("Computed")
 LARGEST = 20_000
 """The largest dataset that is measured for a page, in traces."""
 
-# The total size of results in bytes, as their makers count them.
+# The total size of results in bytes, as reported by what computes them.
 _KEPT = 64_000_000
-# The number of results kept whatever their size: a page of a large dataset needs its measurement and one thing made
-# of that.
+# The number of results kept whatever their size: a page of a large dataset needs its measurement and one result
+# derived from it.
 _LEAST = 2
-# Seconds that a failure stands before the computation is tried again.
+# Seconds before a failed computation is tried again.
 _FAILED_SECONDS = 20.0
-# A changing subject is computed again after this many times the duration of its last computation, and is worth
-# requesting again after this many seconds at the earliest.
+# If the data changes, a result is computed again after this many times the duration of its last computation, and
+# clients request it again after this many seconds at the earliest.
 _REST = 5.0
 _AGAIN = 5
 _LOG = logging.getLogger("stepsight")
@@ -138,20 +138,20 @@ class BackgroundCache:
             computation.set_exception(error)
             return computation
         computation.error_seconds = _FAILED_SECONDS
-        # A daemon thread does not delay the end of the server.
-        # It runs in the context of the request, so that the log has its id.
+        # A daemon thread does not delay the server's exit. It runs in the context of the request, so that the log
+        # has the request's id.
         run = partial(copy_context().run, self._run, computation, make)
         threading.Thread(target=run, daemon=True).start()
         return computation
 
     def _run(self, computation: Computation[_Timed], make: Callable[[], Any]) -> None:
         try:
-            computation.run(partial(self._timed, make))
+            computation.run(partial(self._run_timed, make))
         finally:
             self._under_way.release()
         release_memory()
 
-    def _timed(self, make: Callable[[], Any]) -> _Timed:
+    def _run_timed(self, make: Callable[[], Any]) -> _Timed:
         try:
             with self._running:
                 start, moment = time.monotonic(), datetime.now(UTC)

@@ -65,7 +65,7 @@ class BaselineChecks:
                 patience=patience,
             )
         except UserError:
-            # The line is only a remark, and the page does without it.
+            # The line is only a remark, so the page is shown without it.
             return None
         return newest if isinstance(newest, Pending) else newest.result
 
@@ -85,14 +85,14 @@ class BaselineChecks:
         weak = []
         for name, fingerprint in fingerprints.items():
             card = read_card(name)
-            measured = replace(card, clears=card.clears | self._measured_here(fingerprint))
+            measured = replace(card, clears=card.clears | self._clears_by_dataset(fingerprint))
             if measured.is_weak:
                 weak.append((name, measured, f"/evaluators#{card_id(fingerprint)}"))
-        # The sentence begins with one that has both figures.
+        # The sentence begins with an evaluator that has both figures.
         weak.sort(key=lambda entry: not entry[1].exposed)
         return macro(_TEMPLATE, "strength", weak) if weak else Markup()
 
-    def _measured_here(self, fingerprint: str) -> dict[str, bool]:
+    def _clears_by_dataset(self, fingerprint: str) -> dict[str, bool]:
         judged = datasets_judged_by(self._store, fingerprint)
         clears = {}
         for dataset in list_datasets(self._store) if judged else ():
@@ -116,5 +116,5 @@ def line_html(dataset: str, checks: Sequence[BaselineCheck]) -> Markup:
 
 def card_id(fingerprint: str) -> str:
     """Return the HTML id of an evaluator's card on the Evaluators page."""
-    # The fingerprint of a score file may be any text, and an id has no spaces.
+    # The fingerprint of a score file may be any text, but an id must not contain spaces.
     return f"card-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"

@@ -14,7 +14,7 @@ from stepsight.app.web.html import render
 from stepsight.storage.changes import KINDS, find_thing
 from stepsight.storage.database.store import ForbiddenError, Store
 
-# The right to change a thing of a kind, where it is not that to write.
+# The right needed to change something of a kind, if it is not the right to write.
 _RIGHTS = {"campaign": Right.MANAGE}
 
 

@@ -53,8 +53,8 @@ OURS = "Something went wrong in StepSight itself."
 
 def logged_under() -> str:
     """Return a hint with the request id under which an admin finds the cause of an error in the log."""
-    under = f" under request {request_id()}" if request_id() else ""
-    return f"The server's log has the reason{under}."
+    reference = f" under request {request_id()}" if request_id() else ""
+    return f"The server's log has the reason{reference}."
 
 
 def status_of(error: UserError) -> int:
@@ -87,17 +87,17 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 def error_response(scope: Scope, error: UserError) -> Response:
     """Return the response to a request that raised `error`."""
-    reported = _reported(error)
+    reported = _public_error(error)
     return _with_patience(error, failure_response(scope, status_of(error), reported.message, reported.hint))
 
 
 def error_json(error: UserError) -> Response:
     """Like `error_response`, but always respond with JSON, whichever media types the client accepts."""
-    reported = _reported(error)
+    reported = _public_error(error)
     return _with_patience(error, failure_json(status_of(error), reported.message, reported.hint))
 
 
-def _reported(error: UserError) -> UserError:
+def _public_error(error: UserError) -> UserError:
     """Return the error as it is reported over HTTP. Anything that may not be shown there is in the log."""
     if error.shown:
         logging.getLogger("stepsight").error("%s", error)
@@ -107,7 +107,7 @@ def _reported(error: UserError) -> UserError:
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
     """Return an error page if the client accepts HTML, and otherwise `{error, hint}` as JSON. A browser that opens
     the API gets the same response as a program."""
-    if not _takes_page(scope):
+    if not _accepts_html(scope):
         return failure_json(status, message, hint)
     state = scope.get("state", {})
     user, rights = state.get("user"), state.get("rights")
@@ -125,10 +125,10 @@ def failure_response(scope: Scope, status: int, message: str, hint: str = "") ->
 
 def is_navigation(scope: Scope) -> bool:
     """True if a browser is opening a page, False if a script or a program is sending the request."""
-    return scope["method"] in ("GET", "HEAD") and _takes_page(scope)
+    return scope["method"] in ("GET", "HEAD") and _accepts_html(scope)
 
 
-def _takes_page(scope: Scope) -> bool:
+def _accepts_html(scope: Scope) -> bool:
     # A browser also shows the response to a form.
     return not is_api(scope) and "text/html" in Headers(scope=scope).get("accept", "")
 

@@ -38,14 +38,14 @@ def document_html(text: str, within: str = "") -> Markup:
     """
     tokens = _MARKDOWN.parse(text)
     left_out: set[int] = set()
-    for at, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if within and token.type == "heading_open" and token.tag == "h1":
-            left_out |= {at, at + 1, at + 2}
+            left_out |= {index, index + 1, index + 2}
         elif token.type == "thead_open":
-            end = next(i for i in range(at, len(tokens)) if tokens[i].type == "thead_close")
-            if not any(cell.content for cell in tokens[at:end]):
-                left_out.update(range(at, end + 1))
-    shown = [token for at, token in enumerate(tokens) if at not in left_out]
+            end = next(i for i in range(index, len(tokens)) if tokens[i].type == "thead_close")
+            if not any(cell.content for cell in tokens[index:end]):
+                left_out.update(range(index, end + 1))
+    shown = [token for index, token in enumerate(tokens) if index not in left_out]
     return Markup(_MARKDOWN.renderer.render(shown, _MARKDOWN.options, {"within": within}))
 
 
@@ -53,7 +53,7 @@ class _ManualHtml(RendererHTML):
     """Renders tokens of Markdown, each kind by the method of its name."""
 
     def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        # Directives of Sphinx are only for the book.
+        # Sphinx directives are only for the manual as a book.
         return "" if tokens[idx].info.startswith("{") else self.code_block(tokens, idx)
 
     def code_block(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
@@ -68,7 +68,7 @@ class _ManualHtml(RendererHTML):
         if env["within"]:
             level, name = level + 1, f"{env['within']}-{name}"
         opening.tag = closing.tag = f"h{min(level, 3)}"
-        # The title has no anchor, which would be the name of a part of another page.
+        # The title gets no anchor, because another page may use the same name for a section.
         return Markup("<h1>") if level == 1 else Markup('<{} id="{}">').format(opening.tag, name)
 
     def table_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:

@@ -44,7 +44,7 @@ _FOR_A_YEAR = "public, max-age=31536000, immutable"
 def bundle(*names: str) -> str:
     """Bundle modules of `assets/web/js`, such as `score/score.js`, and everything that they import, into one
     script."""
-    return '"use strict";\nconst modules = {};\n' + "".join(_ordered(names, set()))
+    return '"use strict";\nconst modules = {};\n' + "".join(_order_modules(names, set()))
 
 
 def read_web(*place: str) -> str:
@@ -52,19 +52,19 @@ def read_web(*place: str) -> str:
     return asset("web", *place).read_text(encoding="utf-8")
 
 
-def _ordered(names: tuple[str, ...], met: set[str]) -> list[str]:
+def _order_modules(names: tuple[str, ...], met: set[str]) -> list[str]:
     parts = []
     for name in names:
         if name in met:
             continue
         met.add(name)
         text = read_web("js", *name.split("/"))
-        parts += _ordered(tuple(_imported_module(name, match) for match in _IMPORT.finditer(text)), met)
-        text = _IMPORT.sub(partial(_destructured, name), text)
+        parts += _order_modules(tuple(_imported_module(name, match) for match in _IMPORT.finditer(text)), met)
+        text = _IMPORT.sub(partial(_destructure_import, name), text)
         text = _EXPORT.sub(partial(_assignment, name), text)
         left = _LEFT.search(text)
         if left:
-            # A single such line would keep all scripts from running.
+            # A single line of this kind would keep all scripts from running.
             raise ValueError(f"{name}: {left[0]!r} is not understood, see the forms in {__name__}.")
         parts.append(f'modules["{name}"] = {{}};\n{{\n{text}}}\n')
     return parts
@@ -75,7 +75,7 @@ def _imported_module(module: str, match: re.Match[str]) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(module), match[2]))
 
 
-def _destructured(module: str, match: re.Match[str]) -> str:
+def _destructure_import(module: str, match: re.Match[str]) -> str:
     return f'const {{{match[1]}}} = modules["{_imported_module(module, match)}"];' if match[1] else ""
 
 

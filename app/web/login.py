@@ -38,7 +38,7 @@ LOGOUT = "/logout"
 PASSWORD = f"{LOGIN}/password"
 # The database decides when a login ends; the cookie lasts as long as any login can.
 _KEPT_SECONDS = 400 * 24 * 3600
-# With a second slash or a backslash, a browser would go to another server.
+# With a second slash or a backslash, a browser would go to a different server.
 _OWN_ADDRESS = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
 Text = Annotated[str, Form()]
@@ -61,9 +61,9 @@ def login_routes(store: Store) -> APIRouter:
         try:
             token = log_in(store, name, password, _network_address(request))
         except (LimitError, WrongLoginError) as error:
-            return _refused(error, _login_page(next, name, error))
+            return _refuse_login(error, _login_page(next, name, error))
         user = user_of(store, token)
-        return _logged_in(request, _place(request, store, user, next) if user else LOGIN, token)
+        return _login_response(request, _place(request, store, user, next) if user else LOGIN, token)
 
     @routes.post(LOGOUT, dependencies=everybody)
     def end(request: Request, next: Text = "") -> Response:
@@ -88,20 +88,20 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
         try:
             if new != again:
                 raise UserError("The two new passwords differ.", "Type both again.")
-            # Counted like a login, so that nobody can try out passwords here.
+            # This counts like a login, so that nobody can try out passwords here.
             check_password(store, user.name, present, _network_address(request))
             set_password(store, user.name, new, lets_in=False)
         except WrongLoginError as error:
             error.message, error.hint = "The current password is wrong.", "Try again."
-            return _refused(error, _password_page(user, error))
+            return _refuse_login(error, _password_page(user, error))
         except UserError as error:
-            return _refused(error, _password_page(user, error))
+            return _refuse_login(error, _password_page(user, error))
         return enter(request, store, user)
 
 
 def enter(request: Request, store: Store, user: User) -> Response:
     """Log in a user who has just proved their identity, and redirect to the first page that they may open."""
-    return _logged_in(request, _pages(rights_of(user, store))[0], open_login(store, user))
+    return _login_response(request, _pages(rights_of(user, store))[0], open_login(store, user))
 
 
 def _place(request: Request, store: Store, user: User, next: str) -> str:
@@ -120,7 +120,7 @@ def _pages(rights: frozenset[Right]) -> list[str]:
     return [page.path for page in PAGES if page.right in rights]
 
 
-def _logged_in(request: Request, place: str, token: str) -> Response:
+def _login_response(request: Request, place: str, token: str) -> Response:
     response = RedirectResponse(place, 303)
     response.set_cookie(
         cookie_name(request),
@@ -133,7 +133,7 @@ def _logged_in(request: Request, place: str, token: str) -> Response:
     return response
 
 
-def _refused(error: UserError, response: HTMLResponse) -> HTMLResponse:
+def _refuse_login(error: UserError, response: HTMLResponse) -> HTMLResponse:
     response.status_code = 401 if isinstance(error, WrongLoginError) else status_of(error)
     if isinstance(error, LimitError):
         response.status_code = 429

@@ -27,10 +27,10 @@ FIELDS = "fields"
 """The attribute of a record with further fields, by name: `extra={FIELDS: {...}}`."""
 
 _LOG = logging.getLogger("stepsight")
-# The largest numbers of causes of an exception, or members of a group, and of places in each, the last ones.
+# The most causes of an exception or members of a group that are logged, and the most frames of each, from the last.
 _MOST_CAUSES = 8
 _MOST_PLACES = 12
-# The number of equal warnings or errors that are written per minute; the others are only counted.
+# The number of identical warnings or errors written per minute; further ones are only counted.
 _MOST_EQUAL = 10
 _MINUTE = 60.0
 

@@ -87,7 +87,7 @@ class Gate:
         if refusal is None and not is_upload:
             body = await _read(receive)
             if body is None:
-                refusal = _too_large(scope)
+                refusal = _too_large_response(scope)
             else:
                 receive = read_again(body, receive)
         await (refusal or self.app)(scope, receive, send)
@@ -99,7 +99,7 @@ def _gate_refusal(scope: Scope, *, is_upload: bool) -> Response | None:
         return failure_response(scope, 403, "This request comes from another site.", "Use StepSight's own pages.")
     length = headers.get("content-length", "0")
     if not length.isdigit() or (int(length) > LARGEST_BODY and not is_upload):
-        return _too_large(scope)
+        return _too_large_response(scope)
     return None
 
 
@@ -110,7 +110,7 @@ def _is_ours(headers: Headers) -> bool:
     return urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != ""
 
 
-def _too_large(scope: Scope) -> Response:
+def _too_large_response(scope: Scope) -> Response:
     response = failure_response(
         scope, 413, f"The request is larger than {LARGEST_BODY:,} bytes.", "Send fewer or shorter texts."
     )
@@ -126,7 +126,7 @@ async def _read(receive: Receive) -> bytes | None:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            # The part of it that came must not be taken for the whole.
+            # The part that arrived must not be mistaken for the whole body.
             raise ClientDisconnect
         body += message.get("body", b"")
         if len(body) > LARGEST_BODY:
@@ -150,7 +150,7 @@ def read_again(body: bytes, receive: Receive) -> Receive:
 
 
 _LOG = logging.getLogger("stepsight")
-# A part of a path that can be logged as it is. Anything longer may be a token or a text.
+# A part of a path that can be logged unchanged. Anything longer may be a token or text from a user.
 _WORD = re.compile(r"[\w.~-]{0,24}", re.ASCII)
 _LONGEST_PATH = 120
 
@@ -227,7 +227,7 @@ class Failures:
             await self.app(scope, receive, held.send)
         except asyncio.CancelledError:
             if not held.is_begun:
-                response = _answer(scope, 503, "The server is being stopped.", "Try again in a minute.")
+                response = _answer(scope, 503, "The server is shutting down.", "Try again in a minute.")
                 response.headers["retry-after"] = "60"
                 await response(scope, receive, send)
             raise
@@ -273,11 +273,11 @@ _ALONE = frozenset({Right.SCORE})
 
 
 MOST_OPEN = 200
-"""The most requests of one client that are open at once: a quarter of the server's connections."""
+"""The largest number of open requests per client: a quarter of the server's connections."""
 
 
 class ClientLimit:
-    """The number of requests of each client that are open, of which there may be `most`."""
+    """Counts the open requests of each client, of which there may be at most `most`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -298,7 +298,7 @@ class ClientLimit:
 def too_many_open(scope: Scope) -> Response:
     """Return the response to a request whose client has too many open."""
     message = "Too many of your requests are open at once."
-    response = failure_response(scope, 429, message, "Wait until some have ended, then try again.")
+    response = failure_response(scope, 429, message, "Wait until some have finished, then try again.")
     response.headers["retry-after"] = "5"
     return response
 
@@ -342,7 +342,7 @@ class Access:
         if moved and scope["method"] in ("GET", "HEAD"):
             await RedirectResponse(moved, 308)(scope, receive, send)
             return
-        # All routes of the application exist by its first request.
+        # By the first request, all routes of the application exist.
         rules = self._rules = self._rules or Rules(scope["app"].routes)
         rule = rules.find(scope["method"], scope["path"])
         rights: Collection[Right] | None = () if rule is None else rule.rights
@@ -364,7 +364,7 @@ class Access:
         state = {**scope.get("state", {}), **who, "rules": rules}
         scope = {**scope, "state": state}
         if requester.can_log_in:
-            send = _uncached(send)
+            send = _forbid_caching(send)
         answer: ASGIApp = self.app
         if rule is None:
             answer = _unknown(scope, rules)
@@ -373,7 +373,7 @@ class Access:
         with client_context(client), self._limit.held(client) as is_within:
             await (answer if is_within else too_many_open(scope))(scope, receive, send)
         if requester.token is not None:
-            # After the response, so that nobody waits while an import holds the database.
+            # This runs after the response, so that nobody waits while an import holds the database.
             with suppress(UnavailableError):
                 await to_thread.run_sync(renew, self.store, requester.token)
 
@@ -387,7 +387,7 @@ class Access:
             return Requester(login.user, rights, can_log_in=True, token=token if login.is_due else None)
         can_log_in = self._had_users = has_users(self.store)
         if self.public:
-            # Otherwise annotators could log out to look.
+            # Otherwise annotators could log out to see what is hidden from them.
             hidden = can_log_in and is_something_hidden(self.store)
             return Requester(None, frozenset() if hidden else LOOKING, can_log_in)
         if can_log_in or not local:
@@ -431,7 +431,7 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
     """Return the response to a request for a route that does not exist or does not accept the method."""
     methods = rules.methods(scope["path"])
     if methods:
-        response = failure_response(scope, 405, "This route does not take that method.", f"See {API}/docs.")
+        response = failure_response(scope, 405, "This route does not support that method.", f"See {API}/docs.")
         response.headers["allow"] = ", ".join(methods)
         return response
     if is_api(scope):
@@ -449,14 +449,14 @@ def _refusal(scope: Scope, rights: Collection[Right], requester: Requester) -> R
         if requester.rights:
             hint = "To change something, start StepSight on your own machine."
             return failure_response(scope, 403, "This server is read-only.", hint)
-        message = "Nobody can log in yet, and only somebody at the server's own machine is let in."
-        return failure_response(scope, 403, message, "Make the first admin there.")
+        message = "There are no users yet, so only somebody at the server's own machine has access."
+        return failure_response(scope, 403, message, "Create the first admin there.")
     if is_navigation(scope):
         return RedirectResponse(f"{LOGIN}?next={quote(address_of(scope), safe='/')}", 303)
     return failure_response(scope, 401, "You are not logged in.", f"Log in: {LOGIN}")
 
 
-def _uncached(send: Send) -> Send:
+def _forbid_caching(send: Send) -> Send:
     """Wrap `send` so that responses are marked as not to be cached. Otherwise, the Back button would show them to
     the next person after a logout."""
 

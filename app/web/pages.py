@@ -148,7 +148,7 @@ def body(model: type[T]) -> Any:
         if not isinstance(values, dict):
             raise UserError("The body is not a JSON object.", "Send one.")
         if len(values) > _MOST_FIELDS:
-            # Each would be reported.
+            # Otherwise the error would list every unknown field.
             raise UserError(f"The body has {len(values):,} fields.", f"Send {_MOST_FIELDS} at most.")
         return validate(model, values, "the body")
 
@@ -250,8 +250,8 @@ def client_disconnected(request: HTTPConnection) -> bool:
     try:
         return isinstance(request, Request) and bool(from_thread.run(request.is_disconnected))
     except RuntimeError:
-        # No server runs this thread, or it has stopped; a stopping server answers its waiting clients itself. The
-        # first response of a page has no channel on which its client could leave.
+        # No server runs this thread, or the server has stopped; a stopping server answers its waiting clients
+        # itself. The first response of a page has no channel to report that its client has left.
         return False
 
 
@@ -273,11 +273,11 @@ MOVED: dict[str, str] = {
     "/help/filtering": "/help/choose#filter-a-pool",
     "/help/experiments": "/help/training#a-grid",
 }
-"""By the path of a page that went, the address of its content. `*` is the rest of the path, and the query."""
+"""Maps the path of a removed page to the new address of its content. `*` is the rest of the path and query."""
 
 
 def find_moved(path: str, query: str) -> str:
-    """Return the address of what a page that is there no longer had, or "" if there never was such a page."""
+    """Return the new address of the content of a removed page, or "" if there never was such a page."""
     for entry, instead in MOVED.items():
         prefix = entry.removesuffix("*")
         if path == entry:

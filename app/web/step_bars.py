@@ -55,7 +55,7 @@ class TraceJudgments:
 
     @property
     def judgments(self) -> tuple[Judgment, ...]:
-        """The standing judgments without duplicates. A single judgment may stand in several modes."""
+        """The standing judgments without duplicates. A single judgment may be the standing one in several modes."""
         return tuple(dict.fromkeys(self.by_mode.values()))
 
     @property
@@ -116,7 +116,7 @@ class TraceJudgments:
         """Return as text the name of the sub-step whose validity changed most, and the change. Returns `none` if no
         validity changed visibly."""
         largest = 0 if self.change is None else int(abs(self.change).argmax())
-        # Two decimals would not show it.
+        # The change would not show in two decimals.
         if self.change is None or abs(self.change[largest]) < 0.005:
             return "none"
         return f"step {trace.step_name(largest)}, {signed(float(self.change[largest]))}"
@@ -161,7 +161,7 @@ class TraceJudgments:
     def solution(self) -> float | None:
         """The evaluator's own score of the whole solution: the offline score, or else the online score, or None."""
         both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
-        return next((one.solution for one in both if one is not None and one.solution is not None), None)
+        return next((part.solution for part in both if part is not None and part.solution is not None), None)
 
     @property
     def rationales(self) -> list[str]:
@@ -318,17 +318,17 @@ def notable(value: float) -> str:
 
 
 def _step_html(trace: Trace, i: int, checks: Sequence[Check], html_of: Callable[[str], Markup]) -> Markup:
-    html = _marked(trace, i, checks, html_of(trace.substeps[i]))
+    html = _mark_failing(trace, i, checks, html_of(trace.substeps[i]))
     step, part = trace.places[i]
     return without_number(html, step) if part == 1 else html
 
 
-def _marked(trace: Trace, i: int, checks: Sequence[Check], html: Markup) -> Markup:
+def _mark_failing(trace: Trace, i: int, checks: Sequence[Check], html: Markup) -> Markup:
     text, failing = trace.substeps[i], faults(checks)
     if not failing:
         return html
     places = [span for check in failing if (span := _place(html, text, check)) is not None]
-    html = mark_spans(html, _together(places, _formulas(html)), _FAILS)
+    html = mark_spans(html, _merge_spans(places, _formulas(html)), _FAILS)
     return html + macro(_TEMPLATE, "findings", [finding(trace, i, check) for check in failing])
 
 
@@ -348,7 +348,7 @@ def checked_step(trace: Trace, step: int) -> list[Markup]:
     return [row.html for row in judged_steps(trace, places=substeps_of(trace, range(step, step + 1)))]
 
 
-def _together(places: list[Span], formulas: list[Span]) -> list[Span]:
+def _merge_spans(places: list[Span], formulas: list[Span]) -> list[Span]:
     """Merge marked spans that overlap, such as those within one formula."""
     joined: list[Span] = []
     for start, end in sorted(_with_whole_formulas(span, formulas) for span in places):
@@ -382,10 +382,10 @@ def _place(html: Markup, text: str, check: Check) -> Span | None:
     if shown == text:
         return check.start, check.end
     equation = text[check.start : check.end]
-    # The same equation may occur earlier in the text, and as often in the HTML.
-    at, earlier = -1, text[: check.start].count(equation)
+    # The same equation may occur earlier in the text, and then as many times in the HTML.
+    position, earlier = -1, text[: check.start].count(equation)
     for _ in range(earlier + 1):
-        at = shown.find(equation, at + 1)
-        if at < 0:
+        position = shown.find(equation, position + 1)
+        if position < 0:
             return None
-    return at, at + len(equation)
+    return position, position + len(equation)

@@ -119,17 +119,17 @@ def _verdict(samples: Sequence[Verdicts], i: int) -> tuple[Label, int]:
     return Counter(verdicts.labels[i] for verdicts in samples).most_common(1)[0]
 
 
-# The ways to ask a server for JSON of a schema, in the order of trial; None asks for none.
+# The ways to request JSON that follows a schema, in the order in which they are tried; None requests none.
 _SCHEMA, _OBJECT = "json_schema", "json_object"
 _FORMS: tuple[str | None, ...] = (_SCHEMA, _OBJECT, None)
-# Refusals that may disappear if the request has another form, or an option another name.
+# Statuses of refusals that may disappear if the request has another form or an option another name.
 _REFUSED = (400, 415, 422, 500, 501)
-# Statuses of a server that is not ready yet, or not there.
+# Statuses of a server that is not ready yet or not running.
 _BUSY = (None, 408, 502, 503, 504)
-# Statuses for which the trace itself can be the reason.
+# Statuses whose cause may be the trace itself.
 _TOO_LONG = (400, 413, 422)
 _MAX_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
-# The question that probes a server, and the longest answer to it, which need not be complete.
+# The question used to probe a server, and the longest answer to it, which need not be complete.
 _PROBLEM, _STEP, _PROBE_TOKENS = "What is 2 + 3?", "2 + 3 = 5.", 64
 
 _NOTHING = Usage(0, 0, 0, 0)
@@ -197,7 +197,7 @@ class CriticClient:
                     raise
                 return _Outcome(_NOTHING, reason=f"the server refused it: {error.message}")
 
-        for answered in self.server.stream(self._after_probe(traces), ask):
+        for answered in self.server.stream(self._probe_first(traces), ask):
             if answered is None:
                 yield None
                 continue
@@ -211,7 +211,7 @@ class CriticClient:
         """Cancel all requests in flight."""
         self.server.close()
 
-    def _after_probe(self, traces: Iterable[Trace]) -> Iterator[Trace]:
+    def _probe_first(self, traces: Iterable[Trace]) -> Iterator[Trace]:
         """Yield the traces, probing the server before the first one."""
         for trace in traces:
             if not self._is_probed:
@@ -226,7 +226,7 @@ class CriticClient:
         messages = critic.preset.messages(_PROBLEM, [_STEP])
         is_constrained = critic.preset.reading == "verdicts" and critic.schema != "no"
         forms = list(_FORMS if critic.schema == "auto" else _FORMS[:-1]) if is_constrained else [None]
-        # A form that makes a server fail is not tried again and again.
+        # A form of request that makes a server fail is not tried again for every trace.
         attempts: int | None = 1
         while True:
             self._form = forms.pop(0)
@@ -286,11 +286,11 @@ class CriticClient:
         if critic.preset.stop:
             body["stop"] = critic.preset.stops(count)
         if critic.temperature > 0 and self._seeds:
-            # Each sample has its own seed, so that asking again gives the same answer.
+            # Each sample has its own seed, so that repeating the request gives the same answer.
             body["seed"] = sample
         if self._form is not None:
             verdicts = schema(count)
-            # The second form is that of llama-cpp-python and others.
+            # The second form is used by llama-cpp-python and others.
             named = {"type": _SCHEMA, "json_schema": {"name": "verdicts", "strict": True, "schema": verdicts}}
             body["response_format"] = {"type": _OBJECT, "schema": verdicts} if self._form == _OBJECT else named
         return body

@@ -86,15 +86,15 @@ class Preset(Record):
         """Return the chat messages that ask about a problem and its first steps."""
         texts = [re.sub(self.strips, "", step).strip() if self.strips else step for step in steps]
         shown = [
-            _filled(self.step, {"number": str(number), "text": text}) for number, text in enumerate(texts, start=1)
+            _fill(self.step, {"number": str(number), "text": text}) for number, text in enumerate(texts, start=1)
         ]
-        question = _filled(self.user, {"problem": problem, "count": str(len(steps)), "steps": "\n".join(shown)})
+        question = _fill(self.user, {"problem": problem, "count": str(len(steps)), "steps": "\n".join(shown)})
         system = [{"role": "system", "content": self.system}] if self.system else []
         return [*system, {"role": "user", "content": question}]
 
     def stops(self, count: int) -> list[str]:
         """Return the stop strings for an answer about `count` steps."""
-        return [_filled(text, {"next": str(count + 1)}) for text in self.stop]
+        return [_fill(text, {"next": str(count + 1)}) for text in self.stop]
 
 
 def list_presets() -> list[str]:
@@ -123,23 +123,23 @@ def preset_of(model: str) -> str:
     return next(names, OWN)
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+def _fill(template: str, values: Mapping[str, str]) -> str:
     """Fill in all placeholders of a template in one pass, so that braces inside an inserted value are kept."""
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
 
 
-# The last ones set how the server is asked, and do not change the critic's answers.
+# The last ones determine how requests are sent, and do not change the critic's answers.
 _KEPT = ("preset", "samples", "temperature", "max_tokens")
 _OPTIONS = (*_KEPT, "schema", "requests", "timeout")
 
 SCHEMAS = ("auto", "yes", "no")
 """Values of `schema`, which has the server constrain the critic to a JSON schema; auto tries it once."""
 
-# The default temperature for several samples: at 0 all would be the same.
+# The default temperature for several samples; at 0 they would all be the same.
 _SAMPLING_TEMPERATURE = 0.7
 _MOST_SAMPLES, _MOST_TOKENS, _MOST_REQUESTS, _MAX_TEMPERATURE = 1000, 1_000_000, 1024, 2.0
 _LONGEST = 24 * 3600
-# Incremented when the same answers make another judgment.
+# Incremented whenever the same answers lead to a different judgment than before.
 _VERSION = 1
 
 

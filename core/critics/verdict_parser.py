@@ -19,12 +19,12 @@ from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.core.validation import choice
 
 LONGEST = 4000
-"""The number of characters of a rationale that are kept."""
+"""The number of characters kept of a rationale."""
 
 # Longer answers, in characters, are not parsed.
 _MOST = 1_000_000
-# TeX commands that JSON reads as a line break or a tab before a word. The rest of none is a common word, apart from
-# some that are too frequent to leave out.
+# TeX commands that JSON reads as a line break or a tab before a word. What remains of them is never a common word,
+# except for some commands that are too frequent to leave out.
 _COMMANDS = (
     "nabla|natural|neg|neq|newcommand|newline|nexists|n[ew]arrow|n[lg]eq[a-z]*|nmid|not|notin|nonumber|nolimits|noindent|"
     "nparallel|nsu[bp]seteqq?|nsim|ncong|ngtr|nprec(?:eq)?|nsucc(?:eq)?|n[vV][dD]ash|ntriangle[a-z]*|"
@@ -40,7 +40,7 @@ _SHORT = re.compile(r"(?<=[ $(])\\(?=(?:ne|ni|nu)(?![a-zA-Z]))")
 _FIRST_STEP = re.compile(r'\{\s*"step_1"\s*:')
 _BOX = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(correct|incorrect)\s*\}{1,2}", re.IGNORECASE)
 _THINKS, _THOUGHT = "<think>", "</think>"
-# TeX whose backslash a model forgot to double: JSON reads \frac and \boxed with a control character.
+# TeX in which a model forgot to double the backslash: JSON reads \frac and \boxed with a control character.
 _TEX = str.maketrans({"\x0c": r"\f", "\x08": r"\b"})
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -74,14 +74,14 @@ class Verdicts:
     rationales: tuple[str, ...]
 
 
-def _lower(value: object) -> object:
+def _lower_text(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
 class _Step(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    verdict: Annotated[str, BeforeValidator(_lower), choice(LABEL_NAMES)]
+    verdict: Annotated[str, BeforeValidator(_lower_text), choice(LABEL_NAMES)]
     rationale: str = ""
 
 
@@ -122,7 +122,7 @@ def read_verdicts(answer: Answer, count: int) -> Verdicts:
     if len(starts) > 1:
         raise UnreadableError("more than one object with verdicts")
     try:
-        steps = _STEPS.validate_python(_parsed(text, starts[0] if starts else text.find("{")))
+        steps = _STEPS.validate_python(_parse_object(text, starts[0] if starts else text.find("{")))
     except ValidationError as error:
         is_verdict = "verdict" in error.errors(include_url=False)[0]["loc"]
         shape = "a verdict that is not neg, neu or pos" if is_verdict else "JSON of the wrong shape"
@@ -133,7 +133,7 @@ def read_verdicts(answer: Answer, count: int) -> Verdicts:
     return Verdicts(labels, tuple(_clean(step.rationale) for step in steps.values()))
 
 
-def _parsed(text: str, start: int) -> Any:
+def _parse_object(text: str, start: int) -> Any:
     """Parse the JSON object that begins at `start`. Raw line breaks in it are accepted, and backslashes in TeX that
     the model did not double. Raises `UnreadableError` if there is no such object."""
     if start < 0:

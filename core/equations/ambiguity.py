@@ -16,7 +16,7 @@ from stepsight.core.text.signs import CURRENCY
 
 # A range, a score or a mixed number: pages 5-9 = 5 pages, they won 3-1 = 3 points, 2-1/2 cups.
 _RANGE = re.compile(r"\d[\d.,]*+(?:-\d[\d.,]*+)++(?:/\d++)?\s*+[A-Za-z ]*+")
-# Years from an earlier to a later one, also with spaces: 2019 - 2021 = 3 years.
+# A range of years, also with spaces: 2019 - 2021 = 3 years.
 _YEARS = re.compile(r"((?:1\d|20)\d\d)\s*-\s*((?:1\d|20)\d\d)\s*")
 # Numbers of equations: (1) - (2), 2 × (1) + (3).
 _LABEL = r"(?:\d{1,2}\s*(?:\*|\\cdot|\\times)\s*)?[(\[]\d{1,2}[)\]]"
@@ -26,8 +26,8 @@ _BRACKETED = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}")
 # Mixed numbers with hyphens, and dates without years: 1-1/2 + 2-1/2 = 4, 12/25 - 12/20 = 5 days.
 _HYPHENATED = re.compile(r"(?<![\w./)-])\d{1,3}-\d{1,2}/\d{1,2}(?![\w.])")
 _DATES = re.compile(r"\d{1,2}/\d{1,2}\s*-\s*\d{1,2}/\d{1,2}")
-# Percentages that are subtracted or added, or only the last of which refers to a number; and in plain text a root
-# may extend beyond its sign: √36+64 = 10.
+# Percentages that are added or subtracted, or of which only the last refers to a number; and roots, which in plain
+# text may extend beyond what follows the sign: √36+64 = 10.
 _REACHES_ON = re.compile(r"%\s*(?:off|more|less)\b|%\s*[-+]\s*[\d.]+\s*%\s*of\b|√\d[\d.]*[-+]\d")
 _CURRENCIES = frozenset([*CURRENCY, "USD", "EUR", "GBP", "CHF", "INR", "Rs", "Rs.", "Rp"]) - {"¢"}
 _INTEGERS = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,]*\d)")
@@ -140,7 +140,7 @@ class _Equation:
         if len(units & _CURRENCIES) > 1 or not units.isdisjoint(CONTAINERS):
             return True
         result = self.sides[1]
-        return result is not None and any(_holds_several(self.work, unit, result) for unit in units if unit)
+        return result is not None and any(_counts_several(self.work, unit, result) for unit in units if unit)
 
     def converts(self) -> bool:
         """The equation may convert a unit, as in 24 × 60 = 1 day and 10 × 10 cents = $1: the ratio of the two
@@ -227,7 +227,7 @@ def _without_first(node: Node) -> Node | None:
     return replace(node, parts=(rest, second)) if rest else None
 
 
-def _holds_several(expression: Expression, unit: str, result: Fraction) -> bool:
+def _counts_several(expression: Expression, unit: str, result: Fraction) -> bool:
     """True if an expression has the value `result` once its numbers with the unit `unit` are multiplied or divided
     by an integer above two."""
     zeros = {id(node): Fraction(0) for node in _numbers(expression) if node.unit == unit}

@@ -2,7 +2,7 @@
 
 import re
 
-# What takes back an equation, in its own sentence or later.
+# Words that retract an equation, in its own sentence or later.
 _RETRACTED = re.compile(
     r"""\b(?:false|incorrect|untrue|contradict\w*|impossible|wrong|invalid|inconsistent|absurd|mistaken?|oops|typo
       | not\s+(?:true|equal|correct|possible|valid) | should\s+(?:be|have\s+been) | actually | wait
@@ -16,7 +16,7 @@ _RETRACTED = re.compile(
       | 틀[린렸리] | 불가능 | 모순""",
     re.VERBOSE | re.IGNORECASE,
 )
-# What denies an equation in its own sentence or the next one, and further on something else.
+# Words that deny an equation in its own sentence or the next one; further on they refer to something else.
 _DENIED = re.compile(
     r"""\b(?:not\s+(?:satisf\w+|work|hold|what|enough|the\s+same|an?\s+(?:integer|solution))
       | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n't)\b | can(?:not|'t)
@@ -26,7 +26,7 @@ _DENIED = re.compile(
       | 不是 | ではない | 아니다""",
     re.VERBOSE | re.IGNORECASE,
 )
-# How many characters after an equation are searched for a retraction.
+# The number of characters after an equation that are searched for a retraction.
 _FURTHER = 300
 _SUPPOSED = re.compile(
     r"""\b(?:if|whenever|suppos\w+|assum\w+|imagine|whether|unless|try|trying|tried|guess\w*|hypothe\w+|pretend|test\w*
@@ -38,7 +38,7 @@ _SUPPOSED = re.compile(
       | 如果 | 假 | 若 | 要是 | 误 | 誤 | もし | 만약 | إذا | اذا | यदि | अगर""",
     re.VERBOSE | re.IGNORECASE,
 )
-# Words before an equation that is desired or to be solved rather than worked out.
+# Words before an equation that is a goal or is to be solved, rather than one that has been worked out.
 _WISHED = re.compile(
     r"""\b(?:suppos\w+|assum\w+|equating|want|wants|wanted|wish|looking\s+for|would|could|might|maybe|perhaps|can't|cannot|not|does|do|must|should
       | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*
@@ -65,7 +65,7 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     return first, following.end() if following else len(text)
 
 
-# What the whole sentence before an equation says of it.
+# What the whole sentence before an equation says about it.
 _ASSUMED = re.compile(
     r"""\b(?:suppos|assum(?!ption))\w*\b[^.]{0,200}\b(?:answer|correct|true|mean\w*|impl\w+)\b
       | \bcontradict\w* | \bmistak\w+ | \berrors?\b | \berroneous | \b(?:wrong|incorrect|false)\b | \baccording\s+to
@@ -152,15 +152,15 @@ def _clause(before: str) -> str:
 def is_modular(text: str, start: int, end: int) -> bool:
     """True if the sentence before the equation `text[start:end]`, or the text right after it, names a modulus."""
     first, _ = sentence_around(text, start, end)
-    behind = min(len(text), end + 40)
-    return _MODULUS.search(text, first, start) is not None or _MODULAR.search(text, end, behind) is not None
+    limit = min(len(text), end + 40)
+    return _MODULUS.search(text, first, start) is not None or _MODULAR.search(text, end, limit) is not None
 
 
 REMAINDER = re.compile(
     r"[\s$,.\\)]*+(?:with\s++)?(?:an?\s++)?(?:remainder|rem\.?|r)\s*+(?:of\s++|is\s++|=)?[\s$\\(]*+(\d{1,9})\b(?![.,]\d)",
     re.IGNORECASE,
 )
-"""The remainder that stands right behind a quotient, with its digits as the group."""
+"""The remainder that directly follows a quotient, with its digits as the group."""
 
 OWN_ARITHMETIC = re.compile(
     r"""\bbase\s*[-$({]*\s*(?:\d|b\b|two|three|four|five|six|seven|eight|nine|twelve|sixteen)|\d_\{?\(?\d+\)?\}?
@@ -172,7 +172,7 @@ OWN_ARITHMETIC = re.compile(
       | \bcryptarithm | different\s+digit""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""What a problem says that uses a base other than ten or defines its own operations."""
+"""Words in a problem that uses a base other than ten or defines its own operations."""
 
 OTHER_ARITHMETIC = re.compile(
     r"(?:\bbase[\s-]+\$?(?:\d|two|seven|eight)|(?:\b(?:in|to)\s+|[(\[]\s*)(?:binary|octal|hexadecimal)|\bboolean)\b"
@@ -180,14 +180,14 @@ OTHER_ARITHMETIC = re.compile(
     r"|\b(?:in|over)\s+\$?(?-i:[ZFℤ𝔽]|GF|\\math(?:bb|bf)\{[ZF]\})(?:_\{?|\(|\s*/\s*)\d",
     re.IGNORECASE,
 )
-"""What a sub-step says that writes numbers in a base other than ten, or computes in a finite ring or with truth
+"""Words in a sub-step that writes numbers in a base other than ten, or computes in a finite ring or with truth
 values."""
 
 RETRACTION = re.compile(
     r"^\W*(?:no\b|wait|oops|actually|sorry|hmm)|\b(?:wrong|mistaken?|incorrect\w*|error|contradict\w*|not\s+true|false)\b",
     re.IGNORECASE,
 )
-"""What a sub-step says that retracts an earlier statement."""
+"""Words in a sub-step that retracts an earlier statement."""
 
 RESTRICTION = re.compile(
     r"\b(?:only|smallest|largest|greatest|least|valid|option|answer|range|works?|case|either|impossible|reject\w*)\b",
@@ -213,7 +213,7 @@ _ANOTHER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Operations on an equation, in words that otherwise name another one.
+# Operations on an equation, in words that elsewhere refer to another equation.
 _GOAL = re.compile(
     r"\b(?:to\s+)?(?:solv\w+|find)\s+(?:it\s+|this\s+|the\s+equation\s+)?for\s+(?:the\s+value\s+of\s+)?[\W]{0,3}[A-Za-z]\b"
     r"|\b(?:from|on|of|to|by)\s+(?:both|each|all)\s+sides?\b|\bthe\s+value\s+of\b|\bset\s+up\s+the\s+equation\b(?=.{40})"

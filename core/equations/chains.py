@@ -130,7 +130,7 @@ def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expr
     return Chain(tuple(members), tuple(relations)), max(last, index + 1)
 
 
-# Words after which a number alone is a side of an equation, rather than the last of a name such as "group 2".
+# Words after which a number alone is a side of an equation, rather than the end of a name such as "group 2".
 _STATING = words(
     """
     have has get gets is so that gives obtain since then therefore thus hence means see becomes and
@@ -169,9 +169,9 @@ def _is_relation(tokens: Sequence[Token], index: int) -> bool:
         return True
     if token.kind is not TokenKind.WORD or token.text != "is" or index == 0:
         return False
-    before, behind = tokens[index - 1], tokens[index + 1]
+    before, after = tokens[index - 1], tokens[index + 1]
     ends = before.kind is TokenKind.NUMBER or before.is_sign(")", "}", "!")
-    return ends and (behind.kind is TokenKind.NUMBER or behind.is_sign("-") or behind.text in ("$", "frac"))
+    return ends and (after.kind is TokenKind.NUMBER or after.is_sign("-") or after.text in ("$", "frac"))
 
 
 def _member(tokens: Sequence[Token], expression: Expression | None, first: int, last: int) -> Member:
@@ -215,7 +215,7 @@ _AND = words("and et und y e и")
 
 def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
     """True if the expression that starts at token `index` is complete: nothing before the token belongs to it."""
-    # Before the first token is the end.
+    # The index before the first token is that of the end.
     token, before, earlier = tokens[index], tokens[index - 1], tokens[max(index - 2, -1)]
     if token.is_sign("-", "+") and not _is_sign_of_number(tokens, index):
         return False
@@ -232,7 +232,7 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
     if before.is_sign(")"):
         return token.spaced and not token.in_formula and not token.is_sign("(")
     if before.is_sign("-"):
-        # The dash of a list.
+        # A dash at the start of a list item.
         begins_line = earlier.kind is TokenKind.END or (earlier.kind is TokenKind.BREAK and earlier.text == "\n")
         return begins_line and token.in_formula and not before.in_formula
     return before.kind is TokenKind.RELATION
@@ -240,15 +240,15 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
 
 def _joins_numbers(tokens: Sequence[Token], index: int) -> bool:
     """True if the break at `index` joins two numbers: it is the colon of a ratio, a dash, or a comma in a list."""
-    sign, before, behind = tokens[index], tokens[index - 1], tokens[index + 1]
+    sign, before, after = tokens[index], tokens[index - 1], tokens[index + 1]
     is_operand = index > 0 and (before.kind is TokenKind.NUMBER or before.is_sign(")"))
-    if not is_operand or behind.kind in (TokenKind.WORD, TokenKind.BREAK, TokenKind.END):
+    if not is_operand or after.kind in (TokenKind.WORD, TokenKind.BREAK, TokenKind.END):
         return False
     if sign.text == ":":
         # Between two formulas, as in "Divide by $8$: $x = 4$", it is punctuation.
-        between = not sign.in_formula and before.in_formula and behind.in_formula
-        return not between and (sign.spaced or not behind.spaced)
-    is_listed = sign.text == "," and index > 1 and tokens[index - 2].text == "," and behind.kind is TokenKind.NUMBER
+        between = not sign.in_formula and before.in_formula and after.in_formula
+        return not between and (sign.spaced or not after.spaced)
+    is_listed = sign.text == "," and index > 1 and tokens[index - 2].text == "," and after.kind is TokenKind.NUMBER
     return is_listed or sign.text in ("—", "―")
 
 
@@ -306,11 +306,11 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
         return not (glued and token.text in (":", ".", ",")) and not joins
     if token.kind is TokenKind.WORD:
         is_glued = tokens[index - 1].kind is TokenKind.NUMBER and not token.spaced and not may_be_glued(token.text)
-        return is_word(token.text) and not is_glued and not _goes_on_in_words(tokens, index)
+        return is_word(token.text) and not is_glued and not _continues_in_words(tokens, index)
     if token.is_sign("(", "["):
         return token.spaced and following.kind in (TokenKind.WORD, TokenKind.LETTER, TokenKind.END)
     if token.is_sign("-"):
-        # A dash of prose.
+        # A dash in prose.
         is_spaced = token.spaced and following.spaced
         return is_spaced and following.kind is TokenKind.WORD and is_word(following.text)
     if token.kind is TokenKind.LETTER:
@@ -318,7 +318,7 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
     return token.is_sign(*"!)]}")
 
 
-def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
+def _continues_in_words(tokens: Sequence[Token], index: int) -> bool:
     """True if the words after a number alter it, as in 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
     count = 0
     while tokens[index].kind is TokenKind.WORD and count < 4:
@@ -331,7 +331,7 @@ def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
             return tokens[at].kind in (TokenKind.WORD, TokenKind.BREAK, TokenKind.END)
         index, count = index + 1, count + 1
     token, following = tokens[index], tokens[min(index + 1, len(tokens) - 1)]
-    # A number after the words (5 hours 30 minutes), or an operation whose second side is in words.
+    # A number after words (5 hours 30 minutes), or an operation whose second operand is in words.
     if count <= 2 and token.kind is TokenKind.NUMBER and tokens[index - 1].text.lower() not in _STARTS:
         return True
     is_dash = following.kind in (TokenKind.WORD, TokenKind.END) or not following.spaced
@@ -344,10 +344,10 @@ _STARTS = words("and so then thus since because where when is with for in of are
 def _end_of_subscript(tokens: Sequence[Token], index: int) -> int:
     """Return the index of the token after a subscript. A subscript is a single token or a group in braces."""
     depth = 0
-    for at in range(index, min(len(tokens) - 1, index + 60)):
-        depth += tokens[at].is_sign("{") - tokens[at].is_sign("}")
+    for place in range(index, min(len(tokens) - 1, index + 60)):
+        depth += tokens[place].is_sign("{") - tokens[place].is_sign("}")
         if depth <= 0:
-            return at + 1
+            return place + 1
     return min(index + 1, len(tokens) - 1)
 
 
@@ -364,7 +364,7 @@ def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
     before: tuple[str, Member] | None = None
     for chain in chains:
         start = chain.start
-        # What stands before the first equals sign of the chain's line, if it looks like a name.
+        # The text before the first equals sign in the chain's line, if it looks like a name.
         relation = text.find("=", start)
         line = text[text.rfind("\n", 0, start) + 1 : relation] if relation >= 0 else ""
         name = "".join(line.split()).strip("$-*&\\[")

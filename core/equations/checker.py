@@ -25,7 +25,7 @@ class Checker:
     def __init__(self, problem: str) -> None:
         beginning = problem[:MAX_TEXT]
         self._exact_texts = decimals_in(beginning)
-        # In another base, only numbers that name theirs can be compared.
+        # In another base, only numbers that state their base can be compared.
         self._is_plain = not OWN_ARITHMETIC.search(beginning)
         self._unknowns = Unknowns()
         if self._is_plain and not holds_table(beginning):
@@ -39,13 +39,13 @@ class Checker:
         if len(text) > MAX_TEXT or holds_table(text):
             return ()
         blanked, notes = annotations(text)
-        # The words around equations are read in plain signs; tokens tell some of the signs apart.
+        # The words around equations are read with plain signs, whereas tokens distinguish some of these signs.
         text = plain(text)
         if CLOCK_TIME.search(text):
             return ()
         is_plain = self._is_plain and not OTHER_ARITHMETIC.search(text)
         checks: list[Check] = []
-        # The equations of a calculator's notes, each with the place where it begins.
+        # The equations in calculator annotations, each with its position.
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
         for place, chain in noted:
             checks += self._chain_checks(chain.shifted(place), text, [], is_plain)
@@ -93,7 +93,7 @@ def _is_asserted(
         return False
     for place, member in notes:
         if left.end <= place < right.end:
-            # The calculator annotation inside the equation has to compute its left side.
+            # The calculator annotation inside the equation must compute its left side.
             x, y = value_of(left.expression), value_of(member.expression)
             return x is not None and y is not None and not difference(x, y).above
     return True

@@ -90,9 +90,9 @@ def check_units(left: Member, right: Member, text: str) -> Check | None:
     unit has to be converted, the units of the two sides do not agree, or the result is in doubt."""
     if left.expression is None or right.expression is None or not right.is_literal or left.operations == 0:
         return None
-    behind = right.trailing
-    is_rate = len(behind) > 2 and behind[1] in ("per", "an", "a")
-    unit_behind = f"{behind[0]}/{behind[2]}" if is_rate else "".join(behind[:1])
+    words = right.trailing
+    is_rate = len(words) > 2 and words[1] in ("per", "an", "a")
+    unit_behind = f"{words[0]}/{words[2]}" if is_rate else "".join(words[:1])
     unit = right.expression.node.literal.unit or RATES.get(unit_behind, unit_behind)
     if not unit or right.expression.has_percent:
         return None
@@ -115,7 +115,7 @@ def check_units(left: Member, right: Member, text: str) -> Check | None:
     is_of_rates = all(units) and any("/" in unit for unit in units)
     is_product = node.kind in (Kind.MULTIPLY, Kind.DIVIDE)
     if not holds and (rounded is EquationVerdict.DOUBTFUL or (is_product and not is_of_rates)):
-        # In 300 minutes / 60 = 5 hours, the number converts.
+        # In 300 minutes / 60 = 5 hours, the number converts the unit.
         return None
     return _value_check(left, right, holds, write_number(value, like_decimal=decimals_of(right) > 0))
 
@@ -174,7 +174,7 @@ def _runs_on(right: Member, comparison: Comparison) -> bool:
         return False
     node = right.expression.node
     if node.is_literal or (node.kind is Kind.DIVIDE and not node.parts[1].is_literal):
-        # A fraction whose denominator is worked out as well: 3!/(2! · 1!) = 3/(2 · 1).
+        # A fraction whose denominator is simplified as well: 3!/(2! · 1!) = 3/(2 · 1).
         return False
     try:
         while node.parts and node.kind in _BEGINNINGS:
@@ -227,9 +227,9 @@ def _measure(node: Node) -> tuple[Fraction, Dimensions]:
         raise UndecidedError
     (x, a), (y, b) = (_measure(part) for part in node.parts)
     if node.kind is Kind.MULTIPLY:
-        return x * y, _joined(a, b, 1)
+        return x * y, _combine_dimensions(a, b, 1)
     if node.kind is Kind.DIVIDE and y:
-        return x / y, _joined(a, b, -1)
+        return x / y, _combine_dimensions(a, b, -1)
     if node.kind is Kind.DIVIDE or a != b:
         raise UndecidedError
     return (x + y if node.kind is Kind.ADD else x - y), a
@@ -245,11 +245,11 @@ def _unit(name: str) -> tuple[Fraction, Dimensions]:
             raise UndecidedError
         system, own_size = systems[0] if systems else (singular(part), 1)
         size *= Fraction(own_size) ** power
-        dimensions = _joined(dimensions, {str(system): 1}, power)
+        dimensions = _combine_dimensions(dimensions, {str(system): 1}, power)
     return size, dimensions
 
 
-def _joined(a: Dimensions, b: Dimensions, sign: int) -> Dimensions:
+def _combine_dimensions(a: Dimensions, b: Dimensions, sign: int) -> Dimensions:
     total = Counter(a)
     for name, power in b.items():
         total[name] += sign * power

@@ -121,7 +121,7 @@ def _verdict(a: _Side, b: _Side, relation: str, exact_texts: Collection[str]) ->
         return EquationVerdict.HOLDS
     left, right, letters = a.number, b.number, a.expression.letters | b.expression.letters
     if a.expression.names_bases and b.expression.names_bases and min(left, right) < 0:
-        # In another base, digits are borrowed from the place before.
+        # In another base, digits borrow from the place before them.
         return EquationVerdict.DOUBTFUL
     is_exact = a.value.exact and b.value.exact and not letters
     if not is_exact and not values.difference(values.number(left, False), values.number(right, False)).above:
@@ -165,11 +165,11 @@ def round_to_literal(value: Fraction, node: Node, percent: Fraction = Fraction(1
     if literal.cut:
         return EquationVerdict.HOLDS if gap <= unit else None
     if literal.decimals >= 8 and gap <= abs(value) / 10**10:
-        # As a computer writes it: 14.999999999999998.
+        # As printed by a computer: 14.999999999999998.
         return EquationVerdict.HOLDS
     if literal.decimals:
         return EquationVerdict.HOLDS if gap <= unit / 2 else EquationVerdict.DOUBTFUL if gap < unit else None
-    # An integer may be a rounded fraction; a fraction is rarely cut off without a word.
+    # An integer may be a rounded fraction, but a fraction is rarely truncated without saying so.
     return EquationVerdict.DOUBTFUL if gap <= Fraction(1, 2) and value.denominator != 1 else None
 
 
@@ -190,7 +190,7 @@ def decimals_in(text: str) -> set[str]:
     return set(_DECIMAL.findall(text))
 
 
-# The imaginary unit, the base of the natural logarithm, roots of unity: letters that are no variables.
+# The imaginary unit, the base of the natural logarithm and roots of unity: letters that are not variables.
 CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
 
 
@@ -234,7 +234,7 @@ def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
         has_numbers = any(part.kind is Kind.NUMBER for part in a.node.walk())
         return x.keys() == y.keys() and not (expanded_a and expanded_b) and has_numbers
     if gap.keys() == {ONE} and not expanded_a and not _is_product(b.node) and len(terms_b) <= len(terms_a):
-        # As an equation it would have no solution.
+        # As an equation to solve, it would have no solution.
         return True
     if expanded_a == expanded_b and not (_is_product(a.node) and _is_product(b.node)):
         return False

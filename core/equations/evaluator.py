@@ -40,13 +40,13 @@ def finding(trace: Trace, i: int, check: Check) -> str:
     right = _formula(check.expected)
     if check.method is Method.SOLUTION:
         return _describe_unknown(text, check)
-    before, behind = text[check.start : check.fault_start], text[check.fault_end : check.end]
+    before, after = text[check.start : check.fault_start], text[check.fault_end : check.end]
     stated = _formula(_WITH_UNIT.sub(r"\1", text[check.fault_start : check.fault_end]))
     if "remainder" in right and (rest := REMAINDER.match(text, check.fault_end)):
         stated = text[check.fault_start : rest.end()]
     else:
-        right = _written_like(stated, right)
-    other = _AT_END.sub("", before) if before else _AT_START.sub("", behind, count=1)
+        right = _write_like(stated, right)
+    other = _AT_END.sub("", before) if before else _AT_START.sub("", after, count=1)
     # A side that cannot be worked out further, such as x^2 + 1, is not repeated.
     is_same = re.sub(r"[\s$]", "", other) == re.sub(r"[\s$]", "", right)
     return f"{_formula(other)} is {'' if is_same else f'{right}, '}not {stated}"
@@ -71,7 +71,7 @@ def _describe_unknown(text: str, check: Check) -> str:
     return f"{solution}, not {_formula(text[check.fault_start : check.fault_end])}"
 
 
-def _written_like(stated: str, right: str) -> str:
+def _write_like(stated: str, right: str) -> str:
     """Return a number written like another: with as many decimals, or as a fraction."""
     is_fraction = "/" in stated or "frac" in stated
     if _FRACTION.fullmatch(right) and not is_fraction:
@@ -97,7 +97,7 @@ VERSION = 4
 """Incremented whenever checks change, so that earlier judgments are not mistaken for current ones."""
 
 _FAILS, _HOLDS, _NOTHING = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
-# The number of traces whose checks are cached, since each part of a page asks for them.
+# The number of traces whose checks are cached, since every part of a page needs them.
 _KEPT = 256
 
 
@@ -225,11 +225,11 @@ def _sides(text: str, check: Check) -> tuple[str, str]:
         return "", ""
     is_last = check.end - check.fault_end < check.fault_start - check.start
     rest = text[check.start : check.fault_start] if is_last else text[check.fault_end : check.end]
-    return _packed(rest).strip("="), _packed(wrong)
+    return _normalise_formula(rest).strip("="), _normalise_formula(wrong)
 
 
 def _contradicts(text: str, checks: Sequence[Check], calculation: str, wrong: str) -> bool:
-    correct = [_packed(text[check.start : check.end]) for check in checks if check.holds]
+    correct = [_normalise_formula(text[check.start : check.end]) for check in checks if check.holds]
     if not correct or not wrong:
         return False
     if calculation and any(calculation in re.split("=", equation) for equation in correct):
@@ -239,6 +239,6 @@ def _contradicts(text: str, checks: Sequence[Check], calculation: str, wrong: st
     return re.search(denial, comparable(text).replace("$", "")) is not None
 
 
-def _packed(text: str) -> str:
+def _normalise_formula(text: str) -> str:
     """Return a formula in a uniform spelling: with plain signs, and without white space and dollar signs."""
     return re.sub(r"[\s$]", "", re.sub(r"\\(?:cdot|times)(?![a-z])", "*", comparable(text)))

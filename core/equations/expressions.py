@@ -164,7 +164,7 @@ def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]
     percents = [Fraction(1, 100)]
     if any(expression.has_percent for expression in expressions):
         percents.append(Fraction(1))
-    # The first expression changes its reading first.
+    # The reading of the first expression varies fastest.
     combinations = [
         choice[::-1]
         for choice in product(*(range(1 << expression.choices) for expression in reversed(expressions)))

@@ -22,7 +22,7 @@ _SUM, _PRODUCT = "sum", "product"
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "|": "|"}
 _UNIT_LETTERS = ("s", "h", "g", "l", "m")
 _PER = ("/", "per", "an", "a")
-# The letter, and the Cyrillic one that looks like it.
+# The Latin letter, and the Cyrillic one that looks like it.
 _CROSSES = ("x", "X", "х", "Х")
 
 
@@ -58,7 +58,7 @@ class Reader:
         return Expression(node, first, self.at, frozenset(self.units), self.choices, percent)
 
     def _peek(self, ahead: int = 0) -> Token:
-        """Return a token, or the end of the text behind the last one."""
+        """Return a token, or the end of the text after the last one."""
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
 
     def _take(self) -> Token:
@@ -66,7 +66,7 @@ class Reader:
         self.at += 1
         return token
 
-    def _takes(self, *signs: str) -> bool:
+    def _skip_sign(self, *signs: str) -> bool:
         """Skip one of the signs, and return True if there was one."""
         is_present = self._peek().is_sign(*signs)
         self.at += is_present
@@ -78,7 +78,7 @@ class Reader:
             raise UndecidedError
         return Node(kind, parts)
 
-    def _either(self, first: Node, second: Node) -> Node:
+    def _ambiguous(self, first: Node, second: Node) -> Node:
         self.choices += 1
         return Node(Kind.EITHER, (first, second), choice=self.choices - 1)
 
@@ -88,7 +88,7 @@ class Reader:
             self.steps -= 1
             if depth > MAX_DEPTH or self.steps < 0:
                 raise UndecidedError
-        node = self._signed(depth) if level == _SUM else self._power(depth)
+        node = self._signed_operand(depth) if level == _SUM else self._power(depth)
         slash: _Slash | None = None
         while True:
             self.steps -= level == _PRODUCT
@@ -97,15 +97,15 @@ class Reader:
             if operator is None:
                 return node
             try:
-                right = self._signed(depth) if level == _SUM else self._factor(operator, depth)
+                right = self._signed_operand(depth) if level == _SUM else self._factor(operator, depth)
             except UndecidedError:
                 if self.steps < 0 or self.nodes > MAX_NODES:
                     raise
                 self.at = mark
                 return node
-            node, slash = self._joined(node, operator, right, slash, self.tokens[mark].spaced)
+            node, slash = self._apply_operator(node, operator, right, slash, self.tokens[mark].spaced)
 
-    def _joined(
+    def _apply_operator(
         self, left: Node, operator: str, right: Node, slash: _Slash | None, spaced: bool
     ) -> tuple[Node, _Slash | None]:
         """Return `left operator right`, in both readings if there are two. `slash` is the quotient that ends in
@@ -115,26 +115,26 @@ class Reader:
             total = self._node(Kind(operator), left, right)
             if right.kind is not Kind.PERCENT or left.kind is Kind.PERCENT:
                 return total, None
-            # $50 - 10% is 90% of $50, as prices are given.
+            # $50 - 10% is 90% of $50, as is usual with prices.
             part = self._node(Kind.DIVIDE, right.parts[0], Node(Kind.NUMBER, number=Fraction(100)))
             share = self._node(Kind(operator), Node(Kind.NUMBER, number=Fraction(1)), part)
-            return self._either(total, self._node(Kind.MULTIPLY, left, share)), None
+            return self._ambiguous(total, self._node(Kind.MULTIPLY, left, share)), None
         if operator == "/":
             quotient = self._node(Kind.DIVIDE, left, right)
             if left.kind is Kind.POWER and left.parts[1].kind is right.kind is Kind.NUMBER:
                 # 8^1/3 may be the cube root.
                 root = self._node(Kind.POWER, left.parts[0], self._node(Kind.DIVIDE, left.parts[1], right))
-                quotient = self._either(quotient, root)
+                quotient = self._ambiguous(quotient, root)
             if slash and slash.spaced and not spaced:
                 # 12 / 3/4 may divide by three quarters.
                 divisor = self._node(Kind.DIVIDE, slash.denominator, right)
-                quotient = self._either(quotient, self._node(Kind.DIVIDE, slash.numerator, divisor))
+                quotient = self._ambiguous(quotient, self._node(Kind.DIVIDE, slash.numerator, divisor))
             return quotient, _Slash(left, right, spaced)
         if operator == "" and slash:
             # `1/2x` is a half of x or one over 2x.
             below = self._node(Kind.MULTIPLY, slash.denominator, right)
             other = self._node(Kind.DIVIDE, slash.numerator, below)
-            return self._either(self._node(Kind.MULTIPLY, left, right), other), slash._replace(denominator=below)
+            return self._ambiguous(self._node(Kind.MULTIPLY, left, right), other), slash._replace(denominator=below)
         return self._node(Kind.MULTIPLY, left, right), None
 
     def _operator(self, level: str) -> str | None:
@@ -188,7 +188,7 @@ class Reader:
             return not token.spaced and (before.is_sign("!") or is_behind_bracket)
         return (token.kind is TokenKind.COMMAND and token.text != "boxed") or token.is_sign("(")
 
-    def _signed(self, depth: int) -> Node:
+    def _signed_operand(self, depth: int) -> Node:
         sign = ""
         for _ in range(2):
             if not self._peek().is_sign("-", "+"):
@@ -202,20 +202,20 @@ class Reader:
         while base.kind in (Kind.MULTIPLY, Kind.DIVIDE):
             base = base.parts[0]
         if base.kind is Kind.POWER and base.parts[0].kind is Kind.NUMBER:
-            # Some write -3^2 for the square of -3: the sign changes where the exponent is even.
-            return self._either(negative, node)
+            # Some write -3^2 for the square of -3, which changes the sign if the exponent is even.
+            return self._ambiguous(negative, node)
         return negative
 
     def _factor(self, operator: str, depth: int) -> Node:
         token = self._peek()
         is_aside = not operator and token.is_sign("(") and token.spaced and not token.in_formula
-        # In prose, a bracket after a space is rarely a factor: it is one only if numbers or letters fill it.
+        # In prose, a bracket after a space is rarely a factor, and only if it holds nothing but numbers or letters.
         if is_aside and self._peek(1).kind is TokenKind.WORD:
             raise UndecidedError
         return self._power(depth)
 
     def _power(self, depth: int) -> Node:
-        """Read a base with what stands behind it: exponents, factorials, percent signs and units."""
+        """Read a base with what follows it: exponents, factorials, percent signs and units."""
         node = self._base(depth + 1)
         while (following := self._postfix(node, depth)) is not None:
             node = following
@@ -226,7 +226,7 @@ class Reader:
         return replace(node, unit=f"{node.unit}{unit}" if unit[0] == "/" else unit)
 
     def _postfix(self, node: Node, depth: int) -> Node | None:
-        """Read a sign or word behind `node` that changes its value, or return None if there is none."""
+        """Read a sign or word after `node` that changes its value, or return None if there is none."""
         token = self._peek()
         word = token.text.lower() if token.kind is TokenKind.WORD else ""
         if token.is_sign("^"):
@@ -246,7 +246,7 @@ class Reader:
             if self._peek().is_sign("!"):
                 raise UndecidedError
             factorial = self._node(Kind.FACTORIAL, node)
-            return self._either(factorial, node) if ends_sentence else factorial
+            return self._ambiguous(factorial, node) if ends_sentence else factorial
         if token.is_sign("%") or word == "percent":
             self.at += 1
             return self._node(Kind.PERCENT, node)
@@ -263,7 +263,7 @@ class Reader:
 
     def _exponent(self, depth: int) -> Node:
         is_negative = self._peek().is_sign("-")
-        self._takes("-", "+")
+        self._skip_sign("-", "+")
         inner = self._base(depth + 1)
         return self._node(Kind.NEGATIVE, inner) if is_negative else inner
 
@@ -276,7 +276,7 @@ class Reader:
             unit = self._take().text
             self.units.add(unit)
             token = self._peek()
-            if self._takes("-"):
+            if self._skip_sign("-"):
                 return self._node(Kind.NEGATIVE, self._base(depth + 1))
             if token.kind not in (TokenKind.NUMBER, TokenKind.LETTER) and not token.is_sign("("):
                 raise UndecidedError
@@ -296,7 +296,7 @@ class Reader:
         self.at += 1
         inner = self._expression(depth + 1, _SUM)
         self._skip_units()
-        if not self._takes(closing):
+        if not self._skip_sign(closing):
             raise UndecidedError
         return inner
 
@@ -312,7 +312,7 @@ class Reader:
         if following.text == "frac" and following.kind is TokenKind.COMMAND:
             # A mixed number or a product.
             part = self._base(MAX_DEPTH - 2)
-            return self._either(self._node(Kind.ADD, node, part), self._node(Kind.MULTIPLY, node, part))
+            return self._ambiguous(self._node(Kind.ADD, node, part), self._node(Kind.MULTIPLY, node, part))
         is_part = (
             following.kind is below.kind is TokenKind.NUMBER and following.spaced and self._peek(1).is_sign("/")
         )
@@ -342,7 +342,7 @@ class Reader:
                 raise UndecidedError
             return token.text
         inner: list[str] = []
-        while not self._takes("}"):
+        while not self._skip_sign("}"):
             token = self._take()
             if len(inner) > 8 or token.kind in (TokenKind.RELATION, TokenKind.OBSTACLE):
                 raise UndecidedError
@@ -356,7 +356,7 @@ class Reader:
         if self._peek().kind is TokenKind.SUBSCRIPT:
             name = f"{name}_{self._subscript()}"
         following = self._peek()
-        # f(3) is a function's value; n(n + 1) a product.
+        # f(3) is the value of a function, n(n + 1) a product.
         if following.is_sign("(") and not following.spaced and name not in "xyzabcdkmnrstuvπ":
             raise UndecidedError
         return Node(Kind.LETTER, name=name)
@@ -393,7 +393,7 @@ class Reader:
             if not base.isdecimal() or len(base) > 9:
                 raise UndecidedError
             parts.append(Node(Kind.NUMBER, number=Fraction(int(base))))
-        elif self._takes("^"):
+        elif self._skip_sign("^"):
             exponent = self._exponent(depth)
             if exponent.kind is not Kind.NUMBER:
                 raise UndecidedError
@@ -445,7 +445,7 @@ class Reader:
                 self.at += 2
             elif token.is_sign("/") and (self._unit_follows() or self._is_unit_letter(1)):
                 words.append("/")
-            # As in square-feet and dollars $.
+            # As in "square-feet" and "dollars $".
             elif not is_behind_word or not (
                 token.kind is TokenKind.UNIT or (token.is_sign("-") and not token.spaced and self._unit_follows())
             ):
@@ -467,9 +467,9 @@ class Reader:
 
     def _is_unit_letter(self, ahead: int = 0) -> bool:
         """True if a letter is a unit next to a slash without spaces, as in 5 kb/s and 3600 s/h."""
-        token, before, behind = self._peek(ahead), self.tokens[self.at + ahead - 1], self._peek(ahead + 1)
+        token, before, after = self._peek(ahead), self.tokens[self.at + ahead - 1], self._peek(ahead + 1)
         if token.text not in _UNIT_LETTERS or token.kind is not TokenKind.LETTER or token.in_formula:
             return False
         if before.is_sign("/"):
             return not token.spaced and self.tokens[self.at + ahead - 2].kind is not TokenKind.NUMBER
-        return token.spaced and before.kind is TokenKind.NUMBER and behind.is_sign("/") and not behind.spaced
+        return token.spaced and before.kind is TokenKind.NUMBER and after.is_sign("/") and not after.spaced

@@ -34,7 +34,7 @@ class TokenKind(StrEnum):
     SUBSCRIPT = "subscript"
     BREAK = "break"
     OBSTACLE = "obstacle"
-    END = "end"  # behind the last token of a text
+    END = "end"  # after the last token of a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +61,15 @@ class Token:
         return self.kind is TokenKind.SIGN and self.text in signs
 
 
-# Dashes of prose, bullets, and spaces that stand between the thousands of a number, are no plain signs here.
+# Dashes in prose, bullets, and spaces between the thousands of a number are not replaced by plain signs here.
 _KEPT = f"—―•{GROUPING}"
 _PLAIN = {code: sign for code, sign in PLAIN.items() if chr(code) not in _KEPT}
 _PARTS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _LETTER = rf"[^\W\d_{RAISED}{LOWERED}{_PARTS}]"
-# A run of digits that is no number of English, such as 12,5, 1.234,50, 5'000, 9:00, 10'6, 2:3 and 1,2,3.
+# A run of digits that is not a number in English, such as 12,5, 1.234,50, 5'000, 9:00, 10'6, 2:3 and 1,2,3.
 _JOINT = r"(?:[.,:']|\{,\})"
 _UNREAD = (
-    # A date, a number in a notation of programs, or one with a period, such as 0.(3).
+    # A date, a number in a programming notation, or a repeating decimal such as 0.(3).
     r"\d{1,2}/\d{1,2}/(?:19|20)\d\d(?!\d)|(?:19|20)\d\d-(?:0\d-\d\d|\d\d-0\d)(?!\d)|0[xX][0-9A-Fa-f]+|\d+[.,]\d*\(\d+\)"
     rf"|(?!(?:\d{{1,3}}(?:(?:,|\{{,\}})\d{{3}})+|\d+)(?:\.\d+)?(?!\d|{_JOINT}\d))\d+(?:{_JOINT}\d+)+"
 )
@@ -131,19 +131,19 @@ _SPOKEN = {"plus": "+", "minus": "-", "times": "*", "multiplied": "*", "divided"
 _SPOKEN_RELATIONS = ("equals", "equalling", "equaling")
 _SHORT_WORDS = ("and", "for", "mod", "the", "or", "if", "cm")
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\{[A-Za-z]+\*?\}(?:\{[^{}]{0,20}\}|\[[^\]]{0,20}\])?")
-# Kinds of matches that are one token each, with its text unchanged.
+# Kinds of matches that become one token with unchanged text.
 _PLAIN_TOKENS = {
     "dots": TokenKind.OBSTACLE, "unread": TokenKind.OBSTACLE, "other": TokenKind.OBSTACLE, "unit": TokenKind.UNIT,
     "money": TokenKind.UNIT, "subscript": TokenKind.SUBSCRIPT, "break": TokenKind.BREAK,
 }  # fmt: skip
-# The text in a formula that is prose, because its dollar signs belong to two amounts of money.
+# A formula whose text is prose, because its dollar signs belong to two amounts of money.
 _WORDS = re.compile(r"(?<![^\s(])[a-z]{3,}(?![A-Za-z}])")
 _MATRIX = re.compile(r"\\begin\{([bpvBV]?matrix|smallmatrix)\}.{0,2000}?\\end\{\1\}", re.DOTALL)
 _TABLE = re.compile(r"\\begin\{(?:array|cases|tabular|asy)\}|\[asy\]|```")
 
 
 def read_tokens(text: str) -> list[Token]:
-    """Return the tokens of a text in order, with an END behind the last one. The list is empty if the text is too
+    """Return the tokens of a text in order, with an END after the last one. The list is empty if the text is too
     long or has no tokens."""
     if len(text) > MAX_TEXT:
         return []
@@ -176,7 +176,7 @@ def _is_prose(formula: str) -> bool:
 
 @dataclass
 class _Tokenizer:
-    """The tokens of a text so far, and how the next one stands: behind white space, inside LaTeX maths, or first in
+    """The tokens of a text so far, and where the next one is: after white space, inside LaTeX maths, or first in
     it. `match` is the match of the token pattern that is turned into tokens."""
 
     match: re.Match[str] = field(init=False)
@@ -227,7 +227,7 @@ class _Tokenizer:
             case "relation":
                 self.add(TokenKind.RELATION if text in _RELATIONS else TokenKind.BREAK, _RELATIONS.get(text, text))
             case "fraction" | "above" | "below":
-                # Without braces, as in \frac12, its digits are numbers of their own.
+                # Without braces, as in \frac12, each digit is a separate number.
                 self.add(TokenKind.COMMAND, "frac")
                 for name in ("above", "below"):
                     if digit := self.match[name]:
@@ -246,7 +246,7 @@ class _Tokenizer:
             case "delimiter" | "line":
                 self.add(TokenKind.BREAK, "\n")
             case "environment":
-                # The beginning or end of an environment counts as a line's end; a matrix is a single token.
+                # The beginning or end of an environment counts as the end of a line; a matrix is a single token.
                 self.add(TokenKind.OBSTACLE if self.match.re is _MATRIX else TokenKind.BREAK, text[:20])
             case "space":
                 pass
@@ -271,7 +271,7 @@ class _Tokenizer:
 
     def _add_word(self, text: str) -> None:
         lower, start = text.lower(), self.match.start()
-        # In formulas up to three letters are a product; more are a word, or the corners of a figure.
+        # In formulas, up to three letters are a product; more are a word or the vertices of a figure.
         is_product = self.inside and len(text) <= 3 and text.islower() and text not in _SHORT_WORDS
         if lower in _SPOKEN and not self.inside:
             self.add(TokenKind.SIGN, _SPOKEN[lower])

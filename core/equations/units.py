@@ -8,7 +8,7 @@ from stepsight.core.text.signs import words
 
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 
-# Verbs, conjunctions, parts, places of digits, powers and the like: no unit holds them.
+# Verbs, conjunctions, parts, places of digits, powers and the like, which no unit contains.
 _NEVER = words(
     """
     is are was were be been being am has have had do does did will would can could should shall may
@@ -41,7 +41,7 @@ _CONVERTIBLE = {
 _DIMENSIONS = {word: dimension for dimension, words in _CONVERTIBLE.items() for word in words.split()}
 
 
-# What one of each unit is in the smallest of its system. Systems are not converted into each other.
+# The size of each unit, measured in the smallest of its system. Systems are not converted into each other.
 _UNITS = (
     "second seconds sec secs s:1 minute minutes min mins:60 hour hours hr hrs h:3600 day days:86400"
     " week weeks:604800",

@@ -154,7 +154,7 @@ def follows(earlier: Stated, later: Stated) -> bool | None:
             return None
         return x == y
     fewest = min(len(first), len(second))
-    # Their greatest common divisor, by Euclid.
+    # Their greatest common divisor, by Euclid's algorithm.
     while any(second):
         rest = list(first)
         while len(rest) >= len(second):
@@ -190,7 +190,7 @@ class System:
             self.given.update(name for name in row if name)
         for pivot, solved in self.rows.items():
             if pivot in row:
-                row = _eliminated(row, solved, pivot)
+                row = _eliminate(row, solved, pivot)
         letters = [name for name in row if name]
         if not letters:
             return not row
@@ -202,14 +202,14 @@ class System:
         row = {name: value / row[pivot] for name, value in row.items()}
         for other, solved in self.rows.items():
             if pivot in solved:
-                self.rows[other] = _eliminated(solved, row, pivot)
+                self.rows[other] = _eliminate(solved, row, pivot)
         self.rows[pivot] = row
         if len({name for solved in self.rows.values() for name in solved}) > MAX_LETTERS:
             self.rows.clear()
         return None
 
 
-def _eliminated(row: Row, solved: Row, pivot: str) -> Row:
+def _eliminate(row: Row, solved: Row, pivot: str) -> Row:
     """Return `row` with the letter `pivot` eliminated by a multiple of `solved`, the row that is solved for it."""
     total = {name: row.get(name, Fraction(0)) - row[pivot] * solved.get(name, Fraction(0)) for name in row | solved}
     return {name: value for name, value in total.items() if value}
@@ -282,8 +282,8 @@ class Unknowns:
             return
         if len(earlier.coefficients) == 2 and is_one_of_several(text, *place):
             return
-        behind = text[chain.end : sentence_around(text, *place)[1]]
-        if not claims_consequence(self._words(earlier, chain, text)) or RESTRICTION.search(behind):
+        after = text[chain.end : sentence_around(text, *place)[1]]
+        if not claims_consequence(self._words(earlier, chain, text)) or RESTRICTION.search(after):
             return
         last = chain.members[-1]
         holds = solves(earlier.coefficients, value, decimals_of(last))

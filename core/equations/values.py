@@ -72,9 +72,9 @@ def add(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
     if (a := left.number) is not None and (b := right.number) is not None:
         return number(a + b, exact)
     if left.below == right.below:
-        return _bounded(_gathered([*left.above.items(), *right.above.items()]), left.below, exact)
+        return _quotient(_collect([*left.above.items(), *right.above.items()]), left.below, exact)
     sides = _product(left.above, right.below), _product(right.above, left.below)
-    return _bounded(_gathered([*sides[0].items(), *sides[1].items()]), _product(left.below, right.below), exact)
+    return _quotient(_collect([*sides[0].items(), *sides[1].items()]), _product(left.below, right.below), exact)
 
 
 def subtract(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
@@ -86,7 +86,7 @@ def multiply(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
     exact = left.exact and right.exact
     if (a := left.number) is not None and (b := right.number) is not None:
         return number(a * b, exact)
-    return _bounded(_product(left.above, right.above), _product(left.below, right.below), exact)
+    return _quotient(_product(left.above, right.above), _product(left.below, right.below), exact)
 
 
 def divide(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
@@ -217,7 +217,7 @@ def closed(value: AlgebraicValue) -> AlgebraicValue:
     return substitute(value, {"π": number(PI, exact=False)})
 
 
-def _gathered(terms: Iterable[tuple[Monomial, Fraction]]) -> Polynomial:
+def _collect(terms: Iterable[tuple[Monomial, Fraction]]) -> Polynomial:
     """Add up the terms of a polynomial."""
     result: Polynomial = {}
     for key, value in terms:
@@ -228,7 +228,7 @@ def _gathered(terms: Iterable[tuple[Monomial, Fraction]]) -> Polynomial:
 def _product(left: Mapping[Monomial, Fraction], right: Mapping[Monomial, Fraction]) -> Polynomial:
     if len(left) * len(right) > 8 * MAX_TERMS:
         raise UndecidedError
-    return _gathered((_monomials(a, b), x * y) for a, x in left.items() for b, y in right.items())
+    return _collect((_monomials(a, b), x * y) for a, x in left.items() for b, y in right.items())
 
 
 def _monomials(left: Monomial, right: Monomial) -> Monomial:
@@ -240,7 +240,7 @@ def _monomials(left: Monomial, right: Monomial) -> Monomial:
     return tuple(sorted(exponents.items()))
 
 
-def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> AlgebraicValue:
+def _quotient(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> AlgebraicValue:
     """Build the value `above / below`, cancelling common factors if `below` has a single term. Raises
     `UndecidedError` if the result is too large."""
     if not above:
@@ -248,11 +248,11 @@ def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool)
     if len(above) > MAX_TERMS or len(below) > MAX_TERMS:
         raise UndecidedError
     if len(below) == 1:
-        # The factors that the denominator shares with all terms of the numerator.
+        # Factors that the denominator shares with all terms of the numerator.
         ((key, divisor),) = below.items()
         common = {name: min(exponent, *(dict(term).get(name, 0) for term in above)) for name, exponent in key}
-        above = {_remaining(term, common): value / divisor for term, value in above.items()}
-        below = {_remaining(key, common): Fraction(1)}
+        above = {_remove_factors(term, common): value / divisor for term, value in above.items()}
+        below = {_remove_factors(key, common): Fraction(1)}
     for part in (above, below):
         for key, value in part.items():
             size = value.numerator.bit_length() + value.denominator.bit_length()
@@ -261,7 +261,7 @@ def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool)
     return AlgebraicValue(above, below, exact)
 
 
-def _remaining(key: Monomial, common: Mapping[str, int]) -> Monomial:
+def _remove_factors(key: Monomial, common: Mapping[str, int]) -> Monomial:
     left = ((name, exponent - common.get(name, 0)) for name, exponent in key)
     return tuple((name, exponent) for name, exponent in left if exponent)
 
@@ -295,7 +295,7 @@ def write_number(value: Fraction, exact: bool = True, like_decimal: bool = False
     """Format a number as text, such as 12, -0.75 or 8/3. A number that is not exact is rounded."""
     sign, size = ("-" if value < 0 else ""), abs(value)
     if size.denominator == 1 and exact:
-        return f"{sign}{_grouped(size.numerator)}"
+        return f"{sign}{_group_digits(size.numerator)}"
     places = _decimal_places(size.denominator)
     if exact and places is not None and places <= (6 if like_decimal else 4):
         return f"{sign}{_decimal(size, places)}"
@@ -304,7 +304,7 @@ def write_number(value: Fraction, exact: bool = True, like_decimal: bool = False
     return f"{sign}{_significant(size)}"
 
 
-def _grouped(value: int) -> str:
+def _group_digits(value: int) -> str:
     text = str(value)
     if len(text) > 24:
         return f"{text[0]}.{text[1:4]} · 10^{len(text) - 1}"
@@ -322,7 +322,7 @@ def _decimal_places(denominator: int) -> int | None:
 
 def _decimal(value: Fraction, places: int) -> str:
     scaled = round(value * 10**places)
-    text = f"{_grouped(scaled // 10**places)}.{scaled % 10**places:0{places}d}"
+    text = f"{_group_digits(scaled // 10**places)}.{scaled % 10**places:0{places}d}"
     return text.rstrip("0").rstrip(".")
 
 

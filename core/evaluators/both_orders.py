@@ -104,11 +104,11 @@ class BothOrders(BatchEvaluator):
     def encode(self, trace: Trace) -> Encoded:
         """Return the token ids of the whole trace, forwards. Raises `UserError` if it is too long in either
         order."""
-        self._model.encode(_reversed(trace, len(trace.substeps)))
+        self._model.encode(_reverse_steps(trace, len(trace.substeps)))
         return self._model.encode(trace)
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
-        orders = (_reversed(trace, stop) for _, stop in prefixes(trace, mode))
+        orders = (_reverse_steps(trace, stop) for _, stop in prefixes(trace, mode))
         backward = sum(self.scorer.tokens(order, self._model.encode(order)) for order in orders)
         return self.scorer.tokens(trace, encoded) + backward
 
@@ -119,7 +119,7 @@ class BothOrders(BatchEvaluator):
             for trace, _ in encoded:
                 waiting.append(trace)
                 yield trace
-                yield from (_reversed(trace, stop) for _, stop in prefixes(trace, mode))
+                yield from (_reverse_steps(trace, stop) for _, stop in prefixes(trace, mode))
 
         orders_of_first: list[StepScores] = []
         for event in self.scorer.stream(orders()):
@@ -143,6 +143,6 @@ def _mean(trace: Trace, mode: Mode, forward: StepScores, *backward: StepScores) 
     return Judgment(trace, mode, Hindsight.from_packed(probs) if mode == Mode.HINDSIGHT else StepScores(probs))
 
 
-def _reversed(trace: Trace, count: int) -> Trace:
+def _reverse_steps(trace: Trace, count: int) -> Trace:
     """Return the first `count` sub-steps of a trace in reverse order."""
     return Trace.of(trace.problem, trace.substeps[:count][::-1], id=trace.id)

@@ -33,7 +33,7 @@ class Conclusion:
 
 @dataclass(frozen=True, eq=False)
 class Opinion:
-    """What an evaluator says of a trace: its judgments, which may be in different modes, at its thresholds.
+    """What an evaluator says about a trace: its judgments, which may be in different modes, at its thresholds.
 
     `is_demonstration` is True for an evaluator that is known to be weak.
     """
@@ -51,7 +51,7 @@ class Opinion:
     @cached_property
     def scores(self) -> StepScores | None:
         """The scores with the whole solution in view or, if there are none, the online ones. None if the evaluator
-        says nothing of any step."""
+        says nothing about any step."""
         online = next((judgment.online for judgment in self.judgments if judgment.online is not None), None)
         scores = self._offline or online
         return scores if self.outputs.has_steps and scores is not None and scores.probs.any() else None
@@ -80,7 +80,7 @@ class Opinion:
         return self._where(self.scores.redundancy >= (0.5 if self.outputs.in_words else self.thresholds.redundancy))
 
     def _where(self, condition: Bools) -> tuple[int, ...]:
-        """Return the indices that meet a condition, without the sub-steps of which the evaluator says nothing."""
+        """Return the indices that meet a condition, without sub-steps on which the evaluator is silent."""
         assert self.scores is not None
         return tuple(np.flatnonzero(condition & self.scores.probs.any(axis=1)).tolist())
 
@@ -102,12 +102,12 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
     the trace's metadata say how many are."""
     checks = checks_of(trace)
     failing = [i for i, part in enumerate(checks) if faults(part)]
-    # Equations speak for themselves. Demonstrations come last.
+    # Equations need no explanation. Demonstrations come last.
     relevant = [opinion for opinion in opinions if opinion.judgments and opinion.outputs != Outputs.CHECKS]
     relevant.sort(key=lambda opinion: opinion.is_demonstration)
     blaming = [opinion for opinion in relevant if opinion.finds_error]
     if failing:
-        sentences = _failing(trace, failing, relevant)
+        sentences = _describe_failing(trace, failing, relevant)
     elif blaming:
         sentences = [
             f"{opinion.evaluator}{', a demonstration,' * opinion.is_demonstration} {_blame(trace, opinion)}."
@@ -119,7 +119,7 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
             sentences.append(f"{names} {'blames' if len(others) == 1 else 'blame'} no step.")
     else:
         checked = {owner for owner, part in zip(trace.owners.tolist(), checks, strict=True) if part}
-        sentences = _nothing_wrong(trace, relevant, len(checked))
+        sentences = _describe_no_error(trace, relevant, len(checked))
     first = next(iter([*failing, *(place for opinion in blaming for place in opinion.wrong)]), None)
     thoughts = int(trace.meta.get(THOUGHT_STEPS) or 0) if thinking is None else thinking
     if first is not None and trace.owners[first] < thoughts:
@@ -127,7 +127,7 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
     return Conclusion(" ".join(sentences), bool(failing or blaming), bool(failing))
 
 
-def _failing(trace: Trace, failing: Sequence[int], relevant: Sequence[Opinion]) -> list[str]:
+def _describe_failing(trace: Trace, failing: Sequence[int], relevant: Sequence[Opinion]) -> list[str]:
     """Say what is right in place of the first failing equation, and which evaluators see that its step is wrong."""
     first, *others = failing
     check = faults(checks_of(trace)[first])[0]
@@ -159,7 +159,7 @@ def _blame(trace: Trace, opinion: Opinion) -> str:
     return f"{blames}; step {trace.step_name(revision.jump.revealed)} is its evidence"
 
 
-def _nothing_wrong(trace: Trace, relevant: Sequence[Opinion], checked: int) -> list[str]:
+def _describe_no_error(trace: Trace, relevant: Sequence[Opinion], checked: int) -> list[str]:
     """Say who calls no step wrong, and how much that means. `checked` is the number of steps with equations that
     were checked."""
     judging = [opinion for opinion in relevant if opinion.scores is not None]

@@ -44,7 +44,7 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 
-# Weights of fewer bytes are read in less than a second.
+# Weights with fewer bytes are read in less than a second.
 _SMALL = 100_000_000
 
 
@@ -71,7 +71,7 @@ def load_evaluator(
     name, reading = split_reading(str(spec))
     if reading != OWN_READING:
         if is_address(name):
-            # Before any request is sent.
+            # Checked before any request is sent.
             raise reading.refused(name, "is behind a server")
         return read_as(Scorer(load_evaluator(name, device, dtype, device_map)), reading).evaluator
     if str(spec) == EQUATIONS:
@@ -152,9 +152,9 @@ def load_fetched(fetched: HubModel, place: Placement, reading: Reading = OWN_REA
     Raises `UserError` if it cannot be loaded, if this machine has too little memory, or if a file has changed since
     it was downloaded.
     """
-    # What the child read, and no other file, is read here. Weights are mapped before they are compared: hashing a
-    # large file first would take as long again. They hold no code, no more numbers than their file has bytes, and
-    # their fingerprint is compared below, before anything is computed with them.
+    # Only files that the child has read are read here. Weights are mapped before they are compared, since hashing a
+    # large file first would take as long again. They contain no code and no more numbers than their file has bytes,
+    # and their fingerprint is compared below, before anything is computed with them.
     check_files(fetched, weights=False)
     place = resolve_placement(place, open_checkpoint(fetched.folder))
     if place.on_processor:
@@ -164,7 +164,7 @@ def load_fetched(fetched: HubModel, place: Placement, reading: Reading = OWN_REA
         evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
     except (UserError, KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # libraries in Rust panic with one that is no Exception
+    except BaseException as error:  # panics in Rust libraries are not an Exception
         # The exception references frames that reference the weights.
         message = " ".join(str(error).split())
         raise UserError(

@@ -1,6 +1,6 @@
 """Opening fetched evaluators for the first time, in a child, and recording their properties.
 
-The content of a stranger's repository is unknown until it is read. It is read in a child with limits, once for each
+The content of an untrusted repository is unknown until it is read. It is read in a child with limits, once for each
 type of weights, and the findings are stored in the record of the fetched model. Lists of evaluators are built from
 records alone. Does not need PyTorch.
 """
@@ -30,7 +30,7 @@ from stepsight.core.models.placement import STORED, Placement, computed_dtype
 from stepsight.core.validation import validate
 
 Room = Callable[[str, int], None]
-"""Makes room for an evaluator's name and bytes of memory, and raises `UserError` if that fails."""
+"""Makes room for an evaluator, given its name and its size in bytes, and raises `UserError` if that fails."""
 
 
 def fetched_in(folder: str) -> HubModel | None:

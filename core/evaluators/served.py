@@ -55,7 +55,7 @@ TOKENIZER_OPTION, REQUESTS_OPTION = "tokenizer", "requests"
 _MOST_REQUESTS = 1024
 _PROBE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So the answer is 5."])
 _TEXT = "Step 1: 2 + 3 = 5, so the answer is \\boxed{5}."
-# Rounding alone does not change logits by more than this share of their range.
+# Rounding alone changes logits by at most this share of their range.
 _ROUNDING = 0.05
 _MANUAL = "See the manual, Evaluators behind a vLLM server."
 

@@ -12,10 +12,10 @@ from stepsight.core.errors import UserError
 
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 MOST_IN_ROW = 1_000_000
-"""The most values of a row, those in lists and objects included."""
+"""The largest number of values in a row, including those in lists and objects."""
 MOST_ROWS = 20_000_000
-"""The most rows of a Parquet file, which may take a few bytes for any number of equal ones."""
-# The most rows and values of a column that are decoded at once.
+"""The largest number of rows in a Parquet file, in which any number of equal rows may take only a few bytes."""
+# The largest number of rows, and of values in a column, that are decoded at once.
 _BATCH, _VALUES = 500, 5_000_000
 
 
@@ -38,7 +38,7 @@ def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
         if content.metadata.num_rows > MOST_ROWS:
             raise ValueError(f"it has over {MOST_ROWS:,} rows")
         for number in range(content.num_row_groups):
-            # Reading no rows refuses a damaged column, for which pyarrow 26 ends the process in `group.column`.
+            # Reading zero rows rejects a damaged column, on which pyarrow 26 crashes in `group.column`.
             list(content.reader.iter_batches(0, [number]))
             group = content.metadata.row_group(number)
             values = max((group.column(place).num_values for place in range(group.num_columns)), default=0)
@@ -60,7 +60,7 @@ def arrow_batches(path: Path) -> Iterator[Any]:
             content.seek(0)
             batches = arrow.ipc.open_stream(content)
         for batch in batches:
-            # pyarrow does not check by itself that offsets are within the batch: a damaged one could crash the
+            # pyarrow does not check on its own that offsets are within the batch; a damaged offset could crash the
             # process.
             batch.validate(full=True)
             for start in range(0, batch.num_rows, _BATCH):
@@ -73,10 +73,10 @@ def is_arrow(beginning: bytes) -> bool:
 
 
 MOST_COLUMNS = 10_000
-"""The most columns of a table."""
-# The bytes of rows that are held at once, and what a value takes beside its own.
+"""The largest number of columns in a table."""
+# The number of bytes of rows held at once, and the overhead of a value in bytes.
 _MOST_AT_ONCE, _OF_VALUE = 50_000_000, 50
-# The types of Arrow in which several rows may share a value.
+# The Arrow types in which several rows may share a value.
 _SHARED = ("dictionary", "run_end_encoded", "_view")
 
 
@@ -84,7 +84,7 @@ def batch_rows(batch: Any, name: str, before: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a batch, a few at a time if they have many values. Raises `UserError` if one has too many;
     `before` is the number of rows before the batch."""
     values = sum(map(_count, batch.columns))
-    # Where rows share values, each gets a copy of its own.
+    # Where rows share values, each gets its own copy.
     copies = batch.num_rows if any(word in str(batch.schema.types) for word in _SHARED) else 1
     if batch.num_rows <= 1 or batch.nbytes * copies + values * _OF_VALUE <= _MOST_AT_ONCE:
         if values > MOST_IN_ROW * batch.num_rows:

@@ -39,17 +39,17 @@ _CRASHED = "its reader crashes, or takes too much memory"
 _LENGTH = struct.Struct("<I")
 _LONGEST = 1 << 26
 _READY, _MORE, _PIECE = b"ready", b"more", b"+"
-# With this exit status a copy ends that has answered.
+# The exit status of a copy that has answered.
 _ANSWERED = 113
 _CODE = "from stepsight.core.files.child import serve; serve()"
 # Arrow's own pool takes as much address space as it can get, and every thread takes some.
 _THREADS = {"OMP_NUM_THREADS": "4", "RAYON_NUM_THREADS": "4", "MALLOC_ARENA_MAX": "2"}
-# What a child needs of the environment; it has no use for the rest, where secrets are.
+# The environment variables that a child needs; it must not see the others, which may hold secrets.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|USER(?:NAME|PROFILE)?|LANG|LC_\w+|TZ|TMPDIR|TE?MP|SYSTEMROOT|XDG_CACHE_HOME|STEPSIGHT_CACHE"
     r"|(?:LD|DYLD|OMP|MKL|OPENBLAS|RAYON|MALLOC|ARROW|CUDA|NVIDIA|HF|TRANSFORMERS)_\w+|(?:PYTHON|TORCH)\w*)"
 )
-# Starting takes seconds, on a busy machine many.
+# Starting takes seconds, and many of them on a busy machine.
 _STARTING = 300.0
 
 
@@ -83,12 +83,12 @@ class Child:
         self._lock = Lock()
 
     def close(self) -> None:
-        """End the process, if it runs."""
+        """End the process if it is running."""
         with self._lock:
             self._end()
 
     def start(self) -> None:
-        """Start the process if it does not run, without waiting for it. If it cannot start, the next request says
+        """Start the process if it is not running, without waiting for it. If it cannot start, the next request says
         why."""
 
         def begin() -> None:
@@ -134,7 +134,7 @@ class Child:
         """Return the process, which is started if it does not run."""
         if self._process is not None and self._process.poll() is None:
             return self._process
-        # The process must find the same modules, whatever its current folder.
+        # The process must find the same modules, whatever its working directory.
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         environment = {
             name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name) and "TOKEN" not in name
@@ -150,7 +150,7 @@ class Child:
                 start_new_session=True,
             )
             with _deadline(process, _STARTING), suppress(EOFError):
-                if _read(_present(process.stdout)) == _READY:
+                if _read(_require_pipe(process.stdout)) == _READY:
                     return process
         self._end()
         raise UserError(f"the process for {self._target} did not start.", "See its messages above.")
@@ -160,13 +160,13 @@ class Child:
         process, self._process = self._process, None
         if process is None:
             return 0
-        # A child that has ended by itself says why.
+        # A child that exited by itself says why.
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
         _kill(process)
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):
-                _present(pipe).close()
+                _require_pipe(pipe).close()
         return process.wait()
 
 
@@ -176,13 +176,13 @@ class Children:
 
     def __init__(self, make: Callable[[], Answerer], bounds: Bounds, most: int) -> None:
         self._all = [Child(make, bounds, fresh=True) for _ in range(most)]
-        # The one that was used last comes first: it runs.
+        # The most recently used child comes first, since it is running.
         self._free: LifoQueue[Child] = LifoQueue(most)
         for child in self._all:
             self._free.put(child)
 
     def close(self) -> None:
-        """End the processes that run."""
+        """End the processes that are running."""
         for child in self._all:
             child.close()
 
@@ -232,7 +232,7 @@ def _exchange(
 ) -> dict[str, Any]:
     """Send a request, and return the answer. Raises `EOFError` if the process ends, or answers with anything
     else."""
-    to, back = _present(process.stdin), _present(process.stdout)
+    to, back = _require_pipe(process.stdin), _require_pipe(process.stdout)
     _write(to, request)
     while (frame := _read(back)) == _MORE or (receive is not None and frame.startswith(_PIECE)):
         if frame == _MORE:
@@ -256,11 +256,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _exit_status(code: int) -> int:
-    """Return the exit status by which a process tells that its copy ended with `code`, as shells do."""
+    """Return the exit status with which a process reports that its copy ended with `code`, as shells do."""
     return 128 - code if code < 0 else code
 
 
-def _present(pipe: IO[bytes] | None) -> IO[bytes]:
+def _require_pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe
 
@@ -298,14 +298,14 @@ def serve() -> None:
     target, fresh = sys.argv[1:]
     module, _, name = target.partition(":")
     source, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What libraries print does not belong between the frames.
+    # Whatever libraries print must not end up between the frames.
     os.dup2(2, 1)
     answerer: Answerer = getattr(import_module(module), name)()
     silent = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(silent, number)
     _limit("RLIMIT_CORE", 0)
-    # The copies share what is here as long as nobody looks through it for garbage.
+    # The copies share this memory as long as no garbage collection touches it.
     gc.collect()
     gc.freeze()
     # The size of the address space, where the system reports it.
@@ -313,7 +313,7 @@ def serve() -> None:
     initial = int(pages.read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE") if pages.is_file() else None
     _write(out, _READY)
     while True:
-        # A copy waits for each request, because making it takes longer than most of them.
+        # A copy is kept ready for each request, because forking takes longer than most requests do.
         if fresh == "1" and (copy := os.fork()):
             code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
             if code == _ANSWERED:
@@ -329,7 +329,7 @@ def serve() -> None:
             _limit("RLIMIT_AS", initial + head["memory"])
         _write(out, _answer(answerer, head["request"], source, out))
         if fresh == "1":
-            # Python would take seconds to tidy up what its libraries made, and the next request waits for that.
+            # Python would take seconds to clean up after its libraries, while the next request waits.
             os._exit(_ANSWERED)
 
 
@@ -337,7 +337,7 @@ def _answer(answerer: Answerer, request: Any, source: IO[bytes], out: IO[bytes])
     try:
         answer = answerer(request, _content(source, out))
         while isinstance(answer, Generator):
-            # Its pieces go to the parent; what it returns is the answer.
+            # Its pieces are sent to the parent as they come; its return value is the answer.
             try:
                 _write(out, _PIECE + next(answer))
             except StopIteration as end:
@@ -349,7 +349,7 @@ def _answer(answerer: Answerer, request: Any, source: IO[bytes], out: IO[bytes])
         frame = {"failed": TOO_MUCH}
     except RecursionError:
         frame = {"failed": TOO_DEEP}
-    except BaseException as error:  # Rust's panics are no `Exception`.
+    except BaseException as error:  # Rust panics are not an `Exception`.
         frame = {"failed": f"{error}" or type(error).__name__}
     return json.dumps(frame).encode()
 

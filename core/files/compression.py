@@ -23,7 +23,7 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"(\xb5/\xfd"
 _NAMES = {_GZIP: "gzip", _ZSTD: "zstd"}
 _BLOCK = 1 << 18
 _SHOWN = 4096
-# Texts and tables shrink to a tenth or a fiftieth; only endless repetition shrinks more than this.
+# Texts and tables shrink to between a tenth and a fiftieth; only endless repetition shrinks more than this.
 _MOST_TIMES = 200
 _FREE = 1 << 24
 
@@ -63,7 +63,7 @@ def unpacked_beginning(content: bytes) -> bytes:
 
 def split_lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of a file that is read in blocks. Raises `UserError` if a line has over `LARGEST` bytes."""
-    # The pieces of a line that spans blocks, joined once, however many there are.
+    # The pieces of a line that spans several blocks, joined only once, however many there are.
     parts: list[bytes] = []
     size = 0
     for block in blocks:
@@ -95,7 +95,7 @@ def _unpack(chunks: Iterable[bytes], kind: str, name: str, most: int | None, hin
             raise UserError(f"{name}: it unpacks to over {most / 1e6:,.0f} MB.", hint)
         if size > _FREE and size > _MOST_TIMES * source.taken:
             raise UserError(
-                f"{name}: it unpacks to over {_MOST_TIMES} times its size, which data never do.",
+                f"{name}: it unpacks to over {_MOST_TIMES} times its size, which real data never does.",
                 "Check the file; if it is sound, unpack it first.",
             )
         yield block
@@ -135,7 +135,7 @@ def _open(source: _Chunks, kind: str) -> Any:
 _ZSTANDARD = 93
 _HEADER = struct.Struct("<26xHH")
 _MOST_FILES = 1_000_000
-# zipfile raises RuntimeError for an encrypted file, and a kind of it for a method that it does not know.
+# zipfile raises RuntimeError for an encrypted file, and a subclass of it for an unknown compression method.
 _UNREADABLE = (zipfile.BadZipFile, RuntimeError)
 
 

@@ -83,7 +83,7 @@ def read_trace(row: dict[str, Any]) -> Trace:
     for key in ("id", "problem", "steps"):
         if key not in row:
             raise UserError(f"the field {key!r} is missing.", "Each row needs id, problem and steps.")
-    # A field with one of these names that is not a list belongs to the source.
+    # A field with one of these names that is not a list belongs to the original data.
     valid, shares = (row[name] if isinstance(row.get(name), list) else None for name in (_VALID, SHARES))
     keys = (*_KEYS, *([] if valid is None else [_VALID]), *([] if shares is None else [SHARES]))
     trace = Trace.of(

@@ -18,7 +18,7 @@ from stepsight.core.errors import UserError
 Scalar = str | int | float | bool | None
 
 _SHOWN = 12
-# The most different fields and values kept for a message.
+# The largest numbers of different fields and values kept for a message.
 _MOST_LISTED = 200
 
 
@@ -55,7 +55,7 @@ class RowConditions:
             return True
         self._checked += 1
         if not self._met:
-            # For the message, in case that no row meets all.
+            # Kept for the message in case no row meets all conditions.
             if len(self._fields) < _MOST_LISTED:
                 self._fields |= dict.fromkeys(row)
             for field, values in self._values.items():

@@ -15,16 +15,16 @@ PARQUET = b"PAR1"
 COMPRESSED = (".gz", ".zst")
 """The suffixes of compressed files that are read."""
 MOST_BLANK = 1_000_000
-"""The most blank lines in a row; a larger file of blank lines would occupy its reader for minutes."""
+"""The most consecutive blank lines; a larger file of blank lines would occupy its reader for minutes."""
 ZIP = b"PK\x03\x04"
 """The first bytes of a ZIP archive."""
-# The place of the name of its first file, and the names with which logs of Inspect begin.
+# The position of the first file's name, and the names with which Inspect logs begin.
 _FIRST_NAME, _OF_LOGS = 30, (b"_journal/", b"samples/", b"header.json", b"summaries.json", b"reductions.json")
 _UTF8, _UTF16 = codecs.BOM_UTF8, (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
 _AS_TABLE = "Import it as a table (stepsight import any FILE --fields problem=NAME,steps=NAME)."
 _PAGES = (b"<!DOCTYPE", b"<!doctype", b"<html")
-# The place of the word ustar in a tar archive.
+# The position of the word ustar in a tar archive.
 _TAR = 257
 # The first bytes of files that people mistake for data.
 _OTHER_FILES = (
@@ -55,7 +55,7 @@ def stem_of(path: PurePath) -> str:
 
 
 def check_beginning(content: bytes, name: str) -> None:
-    """Raise `UserError` if the first bytes of a file show that it is neither text nor Parquet nor a log of Inspect.
+    """Raise `UserError` if the first bytes of a file show that it is neither text nor Parquet nor an Inspect log.
     The text may be compressed."""
     if is_log(content):
         return
@@ -68,8 +68,7 @@ def check_beginning(content: bytes, name: str) -> None:
 
 
 def is_log(content: bytes) -> bool:
-    """True if the first bytes of a file are those of a log of Inspect: an archive whose first file belongs to
-    one."""
+    """True if the first bytes of a file are those of an Inspect log: an archive whose first file belongs to one."""
     return content.startswith(ZIP) and content[_FIRST_NAME:].startswith(_OF_LOGS)
 
 

@@ -21,7 +21,7 @@ from stepsight.core.errors import UserError
 
 _CHUNK = 1 << 20
 _SHA256_DIGITS = 64
-# Of the name of a file, in that of its temporary one: a file's name has at most 255 bytes.
+# The number of characters of a file's name in that of its temporary file; a file's name has at most 255 bytes.
 _LONGEST = 50
 _STALE_SECONDS = 24 * 3600
 
@@ -33,10 +33,10 @@ def atomic_file(
     """Yield the path of an empty temporary file, which is renamed to `path` if the block ends without an error.
 
     The temporary file is in the same folder as `path`, under a random name, so that nobody else can have put a link
-    there; those that killed processes left are deleted after a day. It is flushed to disk before it is renamed, so
-    that a power cut leaves either the complete file or nothing. If `private` is True, only its owner can read it.
-    Raises `UserError` with the given `hint` if the file cannot be written, if `path` is not a regular file, or if
-    it already exists and `replace` is False.
+    there. Files left behind by killed processes are deleted after a day. The file is flushed to disk before it is
+    renamed, so that a power cut leaves either the complete file or nothing. If `private` is True, only its owner
+    can read it. Raises `UserError` with the given `hint` if the file cannot be written, if `path` is not a regular
+    file, or if it already exists and `replace` is False.
     """
     shown, path = path, Path(os.path.realpath(path))
     _check(path, shown, replace)
@@ -118,10 +118,10 @@ LARGEST = 1 << 28
 """The largest file, in bytes, that is read as one value."""
 
 MOST_VALUES = 10_000_000
-"""The most values in one JSON text, each of which takes many times its length in memory."""
+"""The largest number of values in one JSON text, each of which takes many times its length in memory."""
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _check_distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
         for key, value in pairs:
@@ -130,9 +130,9 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-STRICT = json.JSONDecoder(object_pairs_hook=_distinct)
-"""Decodes JSON written by people. It refuses two values of a key, because readers differ in which one counts. It
-accepts half of a surrogate pair: `core.trace.check_text` says in which text it is."""
+STRICT = json.JSONDecoder(object_pairs_hook=_check_distinct)
+"""Decodes JSON written by people. It rejects duplicate keys, because readers differ in which value counts. It
+accepts unpaired surrogates; `core.trace.check_text` names the text that contains one."""
 _ANY = json.JSONDecoder()
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -140,7 +140,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 def parse_json(text: str | bytes, *, decoder: json.JSONDecoder = _ANY) -> Any:
     """Parse a JSON text. Bytes are decoded as UTF-8. Raises `ValueError` with a reason if the text is invalid,
     nested more than `DEEPEST` levels deep, may hold more than `MOST_VALUES` values, or holds half of a surrogate
-    pair, which no file, page, database or tokenizer takes. `STRICT` as its `decoder` differs as described there."""
+    pair, which no file, page, database or tokenizer takes. With `STRICT` as `decoder`, see there."""
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8")
@@ -152,15 +152,15 @@ def parse_json(text: str | bytes, *, decoder: json.JSONDecoder = _ANY) -> Any:
     try:
         value = decoder.decode(text)
     except RecursionError:
-        raise _too_deep() from None
-    # Counting brackets is quicker, and most texts have fewer in all.
+        raise _too_deep_error() from None
+    # Counting brackets is quicker, and most texts have fewer brackets than this in total.
     if brackets > DEEPEST:
         check_depth(value)
     if decoder is _ANY and _SURROGATE.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("a text contains half of a surrogate pair") from None
+            raise ValueError("a text contains an unpaired surrogate") from None
     return value
 
 
@@ -170,7 +170,7 @@ def check_depth(value: Any) -> None:
     while level:
         depth += 1
         if depth > DEEPEST:
-            raise _too_deep()
+            raise _too_deep_error()
         inner = (part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer))
         level = [part for part in inner if isinstance(part, dict | list)]
 
@@ -207,5 +207,5 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(values, indent=1) + "\n")
 
 
-def _too_deep() -> ValueError:
+def _too_deep_error() -> ValueError:
     return ValueError(f"lists and objects are nested over {DEEPEST} levels deep")

@@ -21,7 +21,7 @@ T = TypeVar("T")
 # libyaml's loader, if available, is ten times as fast.
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EXTENDS = "extends"
-# The most keys and items of a file; the content of an anchor counts once for each alias.
+# The largest number of keys and items in a file; the content of an anchor counts once for each alias.
 _MOST = 100_000
 
 
@@ -66,7 +66,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
     except ValueError as error:
-        # The library raises it on impossible dates and numbers, and on bytes that are not base64.
+        # The library raises this for impossible dates and numbers, and for bytes that are not base64.
         raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
     except UserError as error:
         raise error.at(str(path)) from None
@@ -83,7 +83,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
         raise UserError(
             f"{path}: {_EXTENDS} {name}, which is not a mapping of keys to values.", "Name another file."
         )
-    return _merged(base, values)
+    return _merge(base, values)
 
 
 def _check_size(text: str) -> None:
@@ -113,11 +113,11 @@ def _check_size(text: str) -> None:
             raise UserError(f"over {_MOST:,} keys and items.", "Use fewer aliases.")
 
 
-def _merged(base: Mapping[Any, Any], values: Mapping[Any, Any]) -> dict[Any, Any]:
+def _merge(base: Mapping[Any, Any], values: Mapping[Any, Any]) -> dict[Any, Any]:
     merged = dict(base)
     for key, value in values.items():
         inherited = merged.get(key)
         if isinstance(value, dict) and isinstance(inherited, dict):
-            value = _merged(inherited, value)
+            value = _merge(inherited, value)
         merged[key] = value
     return merged

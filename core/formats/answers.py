@@ -20,7 +20,7 @@ from stepsight.core.prompts.encoding import Encoded, Encoder, Mark
 from stepsight.core.prompts.template import Separator, Strip
 from stepsight.core.trace import Label, Trace
 
-# Texts that occur in no chat template.
+# Texts that do not occur in any chat template.
 _PROBLEM, _STEP, _ANSWER = "⟦problem⟧", "⟦step⟧", "⟦answer⟧"
 
 
@@ -144,7 +144,7 @@ class TwoToken(AnswerFormat):
         missing = [key for key in ("prompt", "separator") if not isinstance(own, dict) or key not in own]
         if missing:
             raise UserError(
-                f"{checkpoint.folder}/stepsight.json: the template names no {' and no '.join(missing)}.",
+                f"{checkpoint.folder}/stepsight.json: the template has no {' and no '.join(missing)}.",
                 'Name the text before the steps and the tag, such as {"template": {"prompt": "{problem} ", '
                 '"separator": " ки"}}.',
             )
@@ -219,7 +219,7 @@ class MaskedTokensEncoder(Encoder):
         steps = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
         opening = list(self._opening(trace))
         calls = tuple(
-            tuple(self._encoded([*opening, *parts]) for parts in self._questions(steps[:number]))
+            tuple(self._encode_parts([*opening, *parts]) for parts in self._questions(steps[:number]))
             for number in range(1, len(steps) + 1)
         )
         longest = max((call for step in calls for call in step), key=len)

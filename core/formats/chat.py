@@ -29,11 +29,11 @@ _KEPT = 64
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
     """Render a chat with a template. `names` holds additional template variables. Raises `ValueError` if the
     template fails or exceeds its limits on time and memory."""
-    return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names)}))
+    return _render_in_child(json.dumps({"template": template, "chat": list(chat), "names": dict(names)}))
 
 
 @lru_cache(_KEPT)
-def _rendered(request: str) -> str:
+def _render_in_child(request: str) -> str:
     try:
         with closing(Child(make_renderer, BOUNDS)) as child:
             return str(child.ask(json.loads(request)))
@@ -57,7 +57,7 @@ def make_renderer() -> Answerer:
     return render
 
 
-# The date that Llama 3.1's template names by default, so that scores do not depend on the day.
+# The default date of Llama 3.1's template, so that scores do not depend on the day.
 _DATE = "26 Jul 2024"
 
 

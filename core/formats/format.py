@@ -49,8 +49,8 @@ class CheckpointFormat(ABC):
     is_served: ClassVar[bool] = False
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
-        """True if the config alone shows that the folder is in this format. If it cannot be told from that of an
-        ordinary language model, the format is known by a repository's name, or named in stepsight.json."""
+        """True if the config alone shows that the folder is in this format. If it cannot be distinguished from that
+        of an ordinary language model, the format is known by a repository's name, or named in stepsight.json."""
         return False
 
     @abstractmethod
@@ -69,8 +69,8 @@ class CheckpointFormat(ABC):
         return len(self.order) - self.order.count(None), self.order
 
     def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
-        """Return what the scores depend on apart from weights, mask and template: a part of the fingerprint, known
-        without loading the checkpoint."""
+        """Return what the scores depend on besides weights, mask and template. This is part of the fingerprint, and
+        known without loading the checkpoint."""
         return (self.name, self.classes(checkpoint)[1])
 
 

@@ -110,7 +110,7 @@ class ReasonEval(CheckpointFormat):
     """
 
     name, is_served = "reasoneval", True
-    # The config's keys of the number of classes, for 7B and for 34B, with those of the bias.
+    # The config keys for the number of classes, in 7B and in 34B, with the keys for the bias.
     _keys: ClassVar[Mapping[str, str]] = {"score_dimension": "use_bias", "score_dim": "bias"}
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
@@ -268,7 +268,7 @@ class LlemmaPrm(CheckpointFormat):
     name, order = "llemma-prm", SIGMOID
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
-        # Two line breaks in all: the tag, and the one before the next step.
+        # Two line breaks in total: the tag, and the one before the next step.
         return {
             "prompt": "# Question\n\n{problem}\n\n# Solution\n\n",
             "separator": "<0x0A>",
@@ -356,7 +356,7 @@ class EnsemblePrm(CheckpointFormat):
         return self._class in checkpoint.architectures
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
-        # The separator if the config has no rr_token, and if that is null.
+        # The separator used if the config has no rr_token, and the one used if it is null.
         usual = "<extra_0>"
         token = checkpoint.config.get("rr_token", usual)
         token = " \n\n" if token is None else str(token)
@@ -374,7 +374,7 @@ class EnsemblePrm(CheckpointFormat):
         if not self.recognises(checkpoint):
             raise other_architecture(checkpoint, self._class)
         heads, width = checkpoint.size("num_ensemble"), checkpoint.size("hidden_size")
-        # The config does not state the width of the inner layers, 128 in the published ones.
+        # The config does not state the width of the inner layers, which is 128 in the published checkpoints.
         inner = (checkpoint.shape("score.model.nn1.bias") or (128,))[-1]
         layers: list[tuple[Tensor, Tensor]] = []
         for name, inputs, outputs in (("nn1", width, inner), ("nn2", inner, inner), ("nn_out", inner, 1)):

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _COEFFICIENT = 0.001
 _LLAMA_END = "<|eot_id|>"
 _PROBLEM, _SOLUTION = "⟦problem⟧", "⟦solution⟧"
-# Tokens whose probabilities are computed at once: each is over the whole vocabulary.
+# The number of tokens whose probabilities are computed at once; each has one for every token of the vocabulary.
 _CHUNK = 512
 
 
@@ -114,7 +114,7 @@ class LogRatio(nn.Module):
         self.model, self.reference = model, reference
         self.opening, self._after = opening
         config: Any = copy.deepcopy(model.config)
-        # Code that knows the model's own layers must not expect them here.
+        # Code that expects the model's original layers must not find them here.
         config.model_type = f"pair of {config.model_type}"
         self.config: PretrainedConfig = config
 

@@ -54,7 +54,7 @@ _WORDS = {
     Label.POS: ("pos", "positive", "right", "correct", "good", "valid", "true", "yes", "+"),
 }
 _MEANING = {word: label for label, words in _WORDS.items() for word in words}
-# A number means something only beside the others: 0 is wrong beside 1, and neutral between -1 and 1.
+# A number has a meaning only in relation to the others: 0 is wrong beside 1, and neutral between -1 and 1.
 _SCALES: dict[frozenset[int], dict[int, Label]] = {
     frozenset(scale): scale
     for scale in (
@@ -149,8 +149,8 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", order: ClassOrder, p
     ]
     name, last = parts[-1] if parts else ("", None)
     if model.base_model is model or not isinstance(last, nn.Linear):
-        raise _not_taken_apart(checkpoint)
-    # From the file, since Accelerate may keep the layer's weights out of memory.
+        raise _unsplittable_head_error(checkpoint)
+    # Read from the file, since Accelerate may keep the layer's weights out of memory.
     weight = checkpoint.tensor(f"{name}.weight", (last.out_features, last.in_features))
     bias = None if last.bias is None else checkpoint.tensor(f"{name}.bias", (last.out_features,))
     head = to_device_of(model if last.weight.is_meta else last, linear_head(weight, bias, order), place)
@@ -186,10 +186,10 @@ def _check_head(checkpoint: Checkpoint, model: "PreTrainedModel", loaded: Loaded
         if row is not None and not torch.allclose(
             separated[:, label], original[:, row], rtol=tolerance, atol=tolerance
         ):
-            raise _not_taken_apart(checkpoint)
+            raise _unsplittable_head_error(checkpoint)
 
 
-def _not_taken_apart(checkpoint: Checkpoint) -> UserError:
+def _unsplittable_head_error(checkpoint: Checkpoint) -> UserError:
     return UserError(
         f"{checkpoint.folder}: the head of {', '.join(checkpoint.architectures)} is not a sequence of layers that "
         "ends in a linear one.",
@@ -210,7 +210,7 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
         elif isinstance(numbers, dict):
             words = {int(number): str(word) for word, number in numbers.items()}
         else:
-            # Transformers' own default.
+            # The default in Transformers.
             words = {number: f"LABEL_{number}" for number in range(min(int(config.get("num_labels", 2)), 100))}
     except (TypeError, ValueError):
         words = {}

@@ -22,7 +22,7 @@ INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"
 CARD = "stepsight.json"
 CARD_VERSION = 1
-"""The version of the keys of stepsight.json, also of a file that names none."""
+"""The version of the keys in stepsight.json, which is also assumed for a file that names none."""
 SENTENCEPIECE = "tokenizer.model"
 SLOW_TOKENIZERS = (SENTENCEPIECE, "spiece.model", "vocab.txt", "vocab.json")
 """Files from which a tokenizer.json can be made."""
@@ -37,14 +37,14 @@ UNPICKLE = (
 """A hint for checkpoints saved as pickle files."""
 
 NAME_BASE = f'Name the folder or OWNER/NAME of its base in {CARD}, such as {{"base": "OWNER/NAME"}}.'
-"""A hint for adapters without the base that they were trained on."""
+"""A hint for adapters whose base model is missing."""
 
 _LONGEST_NAME = 200
 LARGEST_FILE = 1_000_000
-"""The largest config.json, stepsight.json or adapter_config.json in bytes; public ones have a hundredth of it."""
+"""The largest config.json, stepsight.json or adapter_config.json in bytes; public ones are a hundredth of that."""
 LARGEST_HEADER = 8_000_000
-"""The largest header of a safetensors file, or index of several, in bytes. A parsed one takes ten times as much.
-Models with 7 billion weights have 40,000 bytes."""
+"""The largest header of a safetensors file, or index of several, in bytes. Once parsed, it takes ten times as much
+memory. For models with 7 billion weights it has 40,000 bytes."""
 
 # The product of two sizes fits into 64 bits; no known network has a tenth as many layers, or a quarter as many
 # heads. A head takes time and memory for each pair of tokens, however narrow it is.
@@ -56,7 +56,7 @@ Scale = Annotated[float, Field(strict=False, gt=0, le=1e6)]
 
 
 _STRICT = ConfigDict(strict=True, extra="ignore")
-# PEFT takes a module's name in an adapter's config for a regular expression, which can take forever to match.
+# PEFT interprets a module's name in an adapter's config as a regular expression, which can take forever to match.
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -158,7 +158,7 @@ def check_header(path: Path) -> None:
             length, size = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error}).", "Copy it again.") from None
-    # A length beyond the end of the file is for the library to refuse.
+    # A length beyond the end of the file is left for the library to reject.
     if LARGEST_HEADER < length < size:
         raise UserError(
             f"{path}: its header has {length:,} bytes, expected at most {LARGEST_HEADER:,}.", "Copy it again."

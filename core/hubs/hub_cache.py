@@ -25,7 +25,7 @@ from stepsight.core.paths import CACHE_VARIABLE, cache_folder, format_bytes
 from stepsight.core.validation import Model, invalid, validate
 
 _RECORD = "stepsight.json"
-# The record of models that are not evaluators by themselves, by the requested revision.
+# The record of models that are not themselves evaluators, by requested revision.
 _PARTS = "stepsight-parts.json"
 _WEIGHTS = (".safetensors", ".bin")
 NEWEST = "main"
@@ -70,7 +70,7 @@ def _check_file(name: str) -> str:
     return name
 
 
-# No float holds what exceeds it by far, and a damaged record may.
+# A damaged record may hold a number far larger than any float.
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -188,7 +188,7 @@ class HubModel(Model):
 
 def cache_of_hub() -> Path:
     """Return the folder in which the hub's client stores models."""
-    # As the client does it, which fails for no user without a home folder.
+    # Done as in the client, which also works for users without a home folder.
     return Path(os.path.expanduser(constants.HF_HUB_CACHE))
 
 
@@ -324,7 +324,7 @@ def check_files(fetched: HubModel, *, weights: bool = True) -> None:
 
 def is_sound(path: Path) -> bool:
     """True if a file in the hub client's cache matches the hash under which its content is stored. A file that is
-    no link to such a content, like a card of ours, is sound."""
+    not a link to such content, like a card written by StepSight, is sound."""
     digest = Path(os.readlink(path)).name if path.is_symlink() else ""
     return not is_hash(digest) or digest_of(path, digest) == digest
 

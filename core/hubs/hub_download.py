@@ -35,7 +35,7 @@ from stepsight.core.hubs.hub_lookup import explained, list_files, look_up, look_
 from stepsight.core.paths import format_bytes
 
 Progress = Callable[[int, int], None]
-"""Called with the number of bytes here and their total; an exception it raises ends the transfer."""
+"""Called with the number of bytes downloaded so far and their total; an exception it raises ends the transfer."""
 
 
 def check_disk(remote: HubModel) -> None:
@@ -102,7 +102,7 @@ def fetch_dataset(
         commit, listed = list_files(repo, revision, "dataset")
     files = [listed[name] for name in choose(listed)]
     check_room(repo, sum(file.size for file in files if not file.is_here))
-    with _locked(repo, "dataset", wait=True):
+    with _lock_repository(repo, "dataset", wait=True):
         for file in files:
             _download(file)
     return commit, {file.name: file.path for file in files}
@@ -138,7 +138,7 @@ def _transfer(remote: HubModel, progress: Progress | None, *, wait: bool) -> Non
 
     with ExitStack() as locks:
         for repo in repos:
-            locks.enter_context(_locked(repo, wait=wait))
+            locks.enter_context(_lock_repository(repo, wait=wait))
         for file in remote.all_files:
             before = received
             _download(file, advance)
@@ -146,7 +146,7 @@ def _transfer(remote: HubModel, progress: Progress | None, *, wait: bool) -> Non
 
 
 @contextmanager
-def _locked(repo: str, kind: Kind = "model", *, wait: bool) -> Iterator[None]:
+def _lock_repository(repo: str, kind: Kind = "model", *, wait: bool) -> Iterator[None]:
     """Keep other processes from downloading a repository, and explain why the cache cannot be written."""
     folder = storage_folder(repo, kind)
     try:
@@ -189,7 +189,7 @@ def _download(file: HubFile, advance: Callable[[int], None] | None = None) -> No
             repo_type=file.kind,
             revision=file.revision,
             cache_dir=cache_of_hub(),
-            # A file of another size was truncated by something else.
+            # A file of a different size was truncated by something else.
             force_download=file.path.exists(),
             tqdm_class=ByteCount,
         )

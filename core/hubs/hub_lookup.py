@@ -58,9 +58,9 @@ from stepsight.core.net.http import make_client, reason
 
 # The longest silence of the hub, in seconds.
 _SECONDS = 10
-# A whole answer may take so many seconds, and another one for every so many bytes of it.
+# A whole answer may take this many seconds, plus one second for each of this many bytes.
 _PATIENCE, _PACE = 30, 10_000
-# The bytes of a list of files, which is parsed as a whole: it then has some 100,000 files.
+# The largest list of files in bytes, enough for about 100,000 files; it is parsed as a whole.
 _MOST_LISTED = 20_000_000
 
 
@@ -117,7 +117,7 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
     ask = hub.model_info if kind == "model" else hub.dataset_info
     info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
     commit = str(info.sha)
-    # It and the names of files become parts of paths.
+    # The commit and the names of files become parts of paths.
     if not is_hash(commit):
         raise ValueError(f"its commit {commit!r:.80} is not a hash")
     files = [HubFile(repo, commit, file.rfilename, file.size or 0, kind) for file in info.siblings or []]
@@ -149,7 +149,7 @@ def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise
-        # The client found that the content has another size than the hub named.
+        # The client found that the size of the content differs from the one that the hub announced.
         raise _explanation(error, repo, revision, kind) from None
 
 
@@ -195,7 +195,7 @@ def _url(file: HubFile) -> str:
     return huggingface_hub.hf_hub_url(file.repo, file.name, repo_type=file.kind, revision=file.revision)
 
 
-# Mistral's repositories have all weights once more, under names of their own, in consolidated.safetensors.
+# Mistral's repositories hold all weights a second time, under different names, in consolidated.safetensors.
 _SAFETENSORS = re.compile(r"(?!consolidated\b)[\w.-]+\.safetensors")
 _PICKLES = re.compile(rf"pytorch_model[\w.-]*\.bin|{re.escape(ADAPTER_PICKLE)}")
 _OTHERS = re.compile(
@@ -208,7 +208,7 @@ _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
 _TOKENS = "token-classification"
 
 
-# Another model that is needed: its id, its revision, and whether its weights are needed or its other files alone.
+# Another model that is needed: its id, its revision, and whether its weights are needed or only its other files.
 _Need = tuple[str, str, bool]
 
 
@@ -344,7 +344,7 @@ def _id(repo: str, value: object, what: str) -> str:
     if not isinstance(value, str) or not is_hub_id(value):
         raise UserError(
             f"{repo}: {value!r:.100}, which {what}, is not a model on the hub.",
-            "Copy both models to this machine, and name its folder in the stepsight.json of the other one.",
+            "Copy both models to this machine, and give its folder in the stepsight.json of the other one.",
         )
     return value
 

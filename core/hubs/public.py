@@ -178,7 +178,7 @@ def known_card(name: str) -> Card:
     """Return the built-in values for a repository, given as `OWNER/NAME`, or for a folder called `NAME`.
 
     The result is empty if there are none. A folder's name is ignored if several owners have a model of that name. A
-    repository of another owner is not taken for the listed one.
+    repository of a different owner is not mistaken for the listed one.
     """
     if "/" not in name and len(repos := _namesakes(name)) == 1:
         name = repos[0]
@@ -210,7 +210,7 @@ def check_separator(place: str, card: Card) -> None:
     if "separator" in template or template.get("read", "separator") != "separator":
         return
     raise UserError(
-        f"{place}: its separator is unknown, that is, the text after each step at which the step is judged.",
+        f"{place}: its separator, the text after each step at which the step is judged, is unknown.",
         f"Use the one from its training, step_separator in TRL. {_STATE} {_example(['template'])}.",
     )
 

@@ -42,22 +42,22 @@ AT_ONCE = 32
 """The default number of simultaneous requests."""
 
 SECONDS = 300.0
-"""The time for which a server may stay silent; a long generation takes minutes."""
+"""The number of seconds for which a server may stay silent; a long generation takes minutes."""
 
 LARGEST = 1 << 24
 """The largest answer in bytes."""
 
-# Items in progress per simultaneous request, so that later ones proceed while one is repeated.
+# Items in progress per simultaneous request, so that later items proceed while a request is repeated.
 _WINDOW = 4
-# Attempts: with a server that fails one request in three, one in half a million fails this often in a row. A broken
-# or refused connection costs more than one attempt, and a silence, which took minutes, even more.
+# The number of attempts. If a server fails one request in three, one in half a million fails this often in a row. A
+# broken or refused connection counts as more than one attempt, and a timeout, after minutes, as even more.
 _ATTEMPTS, _GONE, _SILENT = 12, 2, 6
-# Seconds: the first and the longest pause before a repetition, and the longest wait for a busy server.
+# In seconds: the first and the longest pause before a repetition, and the longest wait for a busy server.
 _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 0.25, 8.0, 600.0
-# A whole answer may take so many times as long as a silence; one that drips would never end.
+# A whole answer may take this many times as long as a timeout; otherwise one that trickles in would never end.
 _WHOLE = 2
 _QUOTED = 200
-# Seconds between two looks whether an answer has come.
+# Seconds between checks whether an answer has arrived.
 _LOOKS = 0.1
 
 Item = TypeVar("Item")
@@ -96,7 +96,7 @@ class Server:
     ) -> None:
         """Set up a server that receives at most `at_once` requests at a time, each with a timeout of `seconds`.
 
-        A request that the server answers with an error is sent at most `attempts` times in all. Some failures are
+        A request that the server answers with an error is sent at most `attempts` times in total. Some failures are
         not retried at all. Raises `UserError` if the API key in the environment is invalid.
         """
         self.url = url.rstrip("/")
@@ -115,14 +115,14 @@ class Server:
     def stream(
         self, items: Iterable[Item], ask: Callable[[Item], Coroutine[Any, Any, Answer]]
     ) -> Iterator[tuple[Item, Answer] | None]:
-        """Yield each item with its answer, in order, and None now and then while an answer is waited for. `ask`
+        """Yield each item with its answer, in order, and None from time to time while waiting for an answer. `ask`
         sends the requests for one item.
 
         Items are read ahead, up to a few times the number of simultaneous requests. If `ask` raises an error for an
-        item, the error is raised after all answers that have come have been yielded, those of later items too. If
-        iterating over `items` raises `UserError`, it is raised after the answers to all earlier items. If the work
-        ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that the server
-        can stop working on them.
+        item, the error is raised after all answers received so far have been yielded, including those of later
+        items. If iterating over `items` raises `UserError`, it is raised after the answers to all earlier items. If
+        the work ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that
+        the server can stop working on them.
         """
         pending: deque[tuple[Item, Future[Answer]]] = deque()
         rest, failed = iter(items), None
@@ -221,27 +221,27 @@ class Server:
                 body = await read_bounded_async(response, LARGEST)
         except TimeoutError:
             hint = "Check what it is doing, then start again to continue."
-            raise self._failed("the server does not finish its answer.", hint, _SILENT) from None
+            raise self._failed_attempt("the server does not finish its answer.", hint, _SILENT) from None
         except httpx2.TimeoutException as error:
             what = "cannot be reached" if isinstance(error, httpx2.ConnectTimeout) else "does not respond"
-            raise self._failed(
+            raise self._failed_attempt(
                 f"the server {what}.", "Check that it runs, then start again to continue.", _SILENT
             ) from None
         except httpx2.ConnectError as error:
             hint = "Start it, or check the address. Earlier scores are kept."
-            raise self._failed(
-                f"the server cannot be reached ({self._quoted(reason(error))}).", hint, _GONE
+            raise self._failed_attempt(
+                f"the server cannot be reached ({self._quote(reason(error))}).", hint, _GONE
             ) from None
         except BROKEN as error:
             hint = "Check its log, then start again to continue."
-            raise self._failed(
-                f"the server broke the connection ({self._quoted(reason(error))}).", hint, _GONE
+            raise self._failed_attempt(
+                f"the server broke the connection ({self._quote(reason(error))}).", hint, _GONE
             ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise ServerError(f"{self.url}: {self._quoted(str(error))}", "Check the address.") from None
+            raise ServerError(f"{self.url}: {self._quote(str(error))}", "Check the address.") from None
         return self._read(response, path, body)
 
-    def _failed(self, message: str, hint: str, costs: int) -> FailedAttemptError:
+    def _failed_attempt(self, message: str, hint: str, costs: int) -> FailedAttemptError:
         return FailedAttemptError(ServerError(f"{self.url}: {message}", hint), costs=costs)
 
     def _read(self, response: httpx2.Response, path: str, body: bytes | None) -> Any:
@@ -275,9 +275,9 @@ class Server:
 
     def _error(self, body: bytes) -> str:
         """Return the error message in the body of an answer, shortened, or "no message." if the body is empty."""
-        return self._quoted(error_text(body)) or "no message."
+        return self._quote(error_text(body)) or "no message."
 
-    def _quoted(self, text: str) -> str:
+    def _quote(self, text: str) -> str:
         """Return text from the server on one line, shortened and without our API key, which some servers repeat."""
         text = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
         if self._key:

@@ -48,7 +48,7 @@ async def find_model(server: Server, name: str) -> ServedModel:
     try:
         models = {str(entry["id"]): entry for entry in reversed(_list(listed("data")))}
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _unexpected(server, "models") from None
+        raise _unexpected_answer(server, "models") from None
     model = models.get(name)
     if model is None:
         names = ", ".join(map(repr, list(models)[::-1][:5])) or "none"
@@ -101,7 +101,7 @@ async def classify_tokens(
     try:
         rows = _rows(answer["data"][0]["data"], columns)
     except (KeyError, IndexError, OverflowError, TypeError, ValueError, binascii.Error):
-        raise _unexpected(server, "/pooling") from None
+        raise _unexpected_answer(server, "/pooling") from None
     if not np.isfinite(rows).all():
         raise ServerError(
             f"{server.url}: the server returned numbers that are not finite.", "Serve it in another data type."
@@ -132,7 +132,7 @@ async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Se
             "Use a newer vLLM, or serve the model as a classifier: see the manual, Evaluators.",
         ) from None
     except (IndexError, OverflowError, TypeError, ValueError):
-        raise _unexpected(server, "completions") from None
+        raise _unexpected_answer(server, "completions") from None
 
 
 def _rows(value: Any, columns: int | None) -> Floats32:
@@ -143,7 +143,7 @@ def _rows(value: Any, columns: int | None) -> Floats32:
         return numbers.astype(np.float32).reshape(-1, columns or 1)
     rows = np.array(_list(value), np.float32)
     if rows.ndim == 1:
-        # There is one class, or no token ends a step.
+        # There is only one class, or no token ends a step.
         rows = rows.reshape(-1, columns or 1)
     if rows.ndim != 2 or (columns is not None and rows.shape[1] != columns):
         raise ValueError
@@ -156,5 +156,5 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _unexpected(server: Server, path: str) -> ServerError:
+def _unexpected_answer(server: Server, path: str) -> ServerError:
     return ServerError(f"{server.url}: the server's answer to {path} is not in vLLM's format.", _HINT)

@@ -31,9 +31,9 @@ MOST_SUBSETS = 1000
 EVERY_SIZE = 64
 """Accuracy is given for every number of candidates up to this one, and beyond it for powers of two."""
 
-# Stands for the logarithm of 0 where numbers have to be finite.
+# Used as the logarithm of 0 where numbers have to be finite.
 _LOWEST = -1e300
-# Sums of weights below it may have lost some of them.
+# Sums of weights below this may have lost some of the weights to rounding.
 _VANISHING = 1e-280
 
 
@@ -148,10 +148,10 @@ class Ballots:
         rows = np.arange(len(subsets))
         totals = np.full((len(subsets), int(answers.max()) + 1), -1.0)
         best = np.full(totals.shape, -np.inf)
-        # A candidate without an answer votes for none, unless nobody has one.
+        # A candidate without an answer does not vote, unless no candidate has an answer.
         silent = (groups == NO_ANSWER)[subsets]
         counts = ~silent | silent.all(axis=1, keepdims=True)
-        # Against the best of those that vote: beside one that does not, their weights could all vanish.
+        # Relative to the best candidate that votes; relative to one that does not, all weights could vanish.
         highest = np.where(counts, scored, -np.inf).max(axis=1, keepdims=True)
         weights = np.exp(np.minimum(scored - highest, 0.0))
         for place in range(subsets.shape[1]):
@@ -205,7 +205,7 @@ def best_of(correct: Bools, logs: Floats64, sizes: Sequence[int], ties: Ties = T
     shares = correct[order].astype(np.float64)
     if ties == Ties.RANDOM:
         first, place = np.unique(logs[order], return_index=True, return_inverse=True)[1:]
-        # Each of several equal candidates is the best equally often.
+        # Each of several equal candidates is the best one equally often.
         shares = (np.add.reduceat(shares, first) / np.diff([*first, count]))[place]
     return _best_weights(count, tuple(min(size, count) for size in sizes)) @ shares
 
@@ -235,7 +235,7 @@ def voted(
     """
     count, answers = len(groups), _numbered(groups)
     right = np.bincount(answers, correct) / np.bincount(answers)
-    # The votes of each candidate for each answer, all kinds of votes beside each other: shape (n, votes * answers).
+    # The votes of each candidate for each answer, with all kinds of votes side by side: shape (n, votes * answers).
     weights = np.stack([_weights(method, logs, groups) for method, logs in votes], axis=1)
     votes_by_answer = (weights[:, :, None] * (answers[:, None, None] == np.arange(len(right)))).reshape(count, -1)
     rates = np.empty((len(votes), len(sizes)))
@@ -244,7 +244,7 @@ def voted(
         highest = totals.max(axis=2, keepdims=True)
         is_winner = totals == highest
         chances = (is_winner * right).sum(axis=2) / is_winner.sum(axis=2)
-        # One by one where nobody votes, weights have all but vanished, or one answer is right and wrong.
+        # Computed one by one if nobody votes, weights have all but vanished, or an answer is both right and wrong.
         recount = highest[..., 0] < _VANISHING
         if ties == Ties.FIRST:
             recount |= is_winner.sum(axis=2) > 1
@@ -306,7 +306,7 @@ def _numbered(groups: Ints) -> Ints:
 
 
 OFFICIAL_RULES = {
-    # Wang et al. 2024, Math-Shepherd (arXiv 2312.08935): the least score of the steps.
+    # Wang et al. 2024, Math-Shepherd (arXiv 2312.08935): the lowest score of the steps.
     ("math-shepherd",): Aggregation.MIN,
     # SkyworkAI/skywork-o1-prm-inference: the average over the steps.
     ("skywork",): Aggregation.MEAN,

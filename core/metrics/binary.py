@@ -21,7 +21,7 @@ from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items
 BINS = 10
 
 
-def _lacks_gold(items: Items) -> str:
+def _lacks_gold_problem(items: Items) -> str:
     return "" if items.gold.any() else "the gold has no such item"
 
 
@@ -44,7 +44,7 @@ def macro_f1(items: Items, weights: Weights) -> Floats64:
     return np.where(both, (positive + negative) / 2, np.nan)
 
 
-@statistic(_lacks_gold)
+@statistic(_lacks_gold_problem)
 def f1(items: Items, weights: Weights) -> Floats64:
     """The F1 of the positive class. It is 0 if the class is never predicted, and undefined if no gold label is of
     this class."""
@@ -60,7 +60,7 @@ def precision(items: Items, weights: Weights) -> Floats64:
     return ratio(items.gold & items.predicted, items.predicted, items.trace, weights)
 
 
-@statistic(_lacks_gold)
+@statistic(_lacks_gold_problem)
 def recall(items: Items, weights: Weights) -> Floats64:
     """The share of gold positives that are predicted positive. It is undefined if there are no gold positives."""
     return ratio(items.gold & items.predicted, items.gold, items.trace, weights)
@@ -109,7 +109,7 @@ class _Ladder:
         has_positive, has_negative = np.zeros((2, int(value.max()) + 1), np.bool_)
         has_positive[value[items.gold]] = True
         has_negative[value[~items.gold]] = True
-        # A score with positives begins a rung unless there is no negative from the one before it up to itself.
+        # A score with positives begins a rung if a negative lies above the previous such score, up to this one.
         above = np.flatnonzero(has_positive)
         begins = np.zeros(len(has_positive), np.bool_)
         begins[above[0]] = True

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import AnyInts, Floats64
 
 DRAWS = 1000
-# The arrays of a chunk of resamples stay within this many numbers.
+# The arrays of a chunk of resamples hold at most this many numbers.
 _CHUNK = 4_000_000
-# Resamples of more bytes lie in a file, of which only the chunk in use is in memory.
+# Resamples with more bytes are kept in a file, of which only the chunk in use is in memory.
 _IN_MEMORY = 20_000_000
 Weights = NDArray[np.uint8]
 
@@ -66,20 +66,20 @@ def resamples(traces: int, draws: int = DRAWS) -> Weights:
     if not traces:
         return np.zeros((draws, 0), np.uint8)
     # No trace is ever drawn as often as 255 times.
-    counts = _allocated(draws, traces)
+    counts = _allocate(draws, traces)
     for part in chunks(counts, traces):
         for row in part:
             row[:] = np.bincount(rng.integers(0, traces, traces), minlength=traces)
     return counts
 
 
-def _allocated(draws: int, traces: int) -> Weights:
+def _allocate(draws: int, traces: int) -> Weights:
     """Allocate memory for resamples. A large array is backed by an unnamed temporary file if the disk has room."""
     if draws * traces <= _IN_MEMORY or not hasattr(os, "posix_fallocate"):
         return np.empty((draws, traces), np.uint8)
     with tempfile.TemporaryFile() as file:
         try:
-            # A disk that is full must show now, since it cannot once the file is written through memory.
+            # A full disk must be noticed now, since it cannot be reported once the file is written through memory.
             os.posix_fallocate(file.fileno(), 0, draws * traces)
         except OSError:
             return np.empty((draws, traces), np.uint8)
@@ -90,7 +90,7 @@ def weighted_sums(columns: Sequence[NDArray[Any]], trace: AnyInts, weights: Weig
     """Sum numbers over the items of each resample, or count flags. Each of the columns has the shape (items,), and
     the result the shape (columns, draws)."""
     per_trace = np.stack([np.bincount(trace, column, weights.shape[1]) for column in columns], axis=1)
-    # Counts are exact in single precision below 16 million, and take half the time.
+    # Counts below 16 million are exact in single precision, which takes half the time.
     exact = all(column.dtype == np.bool_ for column in columns)
     return weighted_totals(per_trace.astype(np.float32) if exact else per_trace, weights).T.astype(np.float64)
 
@@ -120,7 +120,7 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
     for start in range(0, len(weights), size):
         yield weights[start : start + size]
         if isinstance(weights.base, mmap.mmap):
-            # The file still has them.
+            # The file still holds them.
             weights.base.madvise(mmap.MADV_DONTNEED)
 
 
@@ -142,7 +142,7 @@ def mean(
     if not counts.any():
         return Value.none(reason)
     value = Value(float(numbers.sum() / counts.sum()))
-    # Pairs of people share few of many traces.
+    # Pairs of people have few of the many traces in common.
     present, place = np.unique(trace[counts > 0], return_inverse=True)
     if weights is None or len(present) == 1:
         return value
@@ -160,7 +160,7 @@ def interval(value: Value, draws: Floats64) -> Value:
 
 def difference(first: Value, second: Value) -> Value:
     """Return the first value minus the second. The draws of both must come from the same resamples: they are
-    paired, and give the interval. Without draws, there is none."""
+    paired, and give the interval. Without draws, there is no interval."""
     for value in (first, second):
         if not value.exists:
             return Value.none(value.reason)

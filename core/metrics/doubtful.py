@@ -32,9 +32,9 @@ def doubts(
 
     `validity` has the shape (n, evaluators), with NaN where an evaluator gave no score. Each evaluator counts by
     the ranks of its scores, so that scales need not agree. `families` names the family of each evaluator: a family
-    counts once, by the mean of its evaluators. By default, each evaluator is a family of its own. Nothing counts
-    against what it says: a failing equation never makes a step more likely to be valid, nor a higher score or a
-    person who calls it valid less likely.
+    counts once, by the mean of its evaluators. By default, each evaluator is a family of its own. No evidence
+    counts against its own direction: a failing equation never makes a step more likely to be valid, nor a higher
+    score or a person who calls it valid less likely.
 
     The other arrays have the shape (n,): `failing` is True for steps with an equation that fails, `valid` holds the
     labels as 0 and 1, `problem` numbers the problem of each step, and `votes` is the number of people who call the
@@ -48,12 +48,12 @@ def doubts(
     if len(problems) < 2:
         raise ValueError(f"{len(problems)} problems, expected at least 2")
     people = () if votes is None or not votes.any() else (votes,)
-    # The higher each feature, the more it speaks for a valid step.
+    # Higher values of each feature are evidence for a valid step.
     features = np.column_stack([*_family_ranks(validity, families), ~failing, *people])
     rng = np.random.default_rng(0)
     place = np.searchsorted(problems, problem)
     splits = [rng.permutation(len(problems)) % min(FOLDS, len(problems)) for _ in range(_SPLITS)]
-    right = np.mean([_out_of_fold(features, valid, fold[place]) for fold in splits], axis=0)
+    right = np.mean([_predict_out_of_fold(features, valid, fold[place]) for fold in splits], axis=0)
     return np.where(valid == 1, 1 - right, right)
 
 
@@ -75,14 +75,14 @@ def _normal_ranks(scores: Floats64) -> Floats64:
     return quantiles
 
 
-def _out_of_fold(features: Floats64, valid: AnyInts, fold: AnyInts) -> Floats64:
+def _predict_out_of_fold(features: Floats64, valid: AnyInts, fold: AnyInts) -> Floats64:
     """Return the probability that each step is valid, predicted from the labels of the other folds."""
     probability = np.empty(len(valid))
     for number in np.unique(fold):
         inside = fold == number
         rest = valid[~inside]
         if len(np.unique(rest)) < 2:
-            # With one class only, its share with one more of each.
+            # With only one class, its share after adding one item of each class.
             probability[inside] = (rest.sum() + 1) / (len(rest) + 2)
             continue
         counted = np.ones(features.shape[1])

@@ -1,8 +1,8 @@
-"""How well an evaluator's evidence matches what benchmarks and people say of it.
+"""How well an evaluator's evidence matches what benchmarks and people say about it.
 
 Needed steps: the fall of a step is the largest fall in the validity of a later step when the step is left out
 (`core.evidence.Dependence.largest_falls`). A benchmark's gold labels say which steps are needed, and the AUC, with
-an interval over problems, how well falls tell them from other steps. The measure is our own.
+an interval over problems, how well falls distinguish them from other steps. The measure is our own.
 
 Links: a person who changes a label once a later step is in view says which step changed it. The evaluator's
 evidence for a step is the later step at which its verdict changes most. The measure is the share of named steps
@@ -27,8 +27,8 @@ LabelledFall = tuple[str, float, bool]
 
 @dataclass(frozen=True)
 class NeededSteps:
-    """The AUC with which falls in validity tell needed steps from other steps, with the number of needed steps, of
-    other steps and of problems."""
+    """The AUC with which falls in validity distinguish needed steps from other steps, with the number of needed
+    steps, of other steps and of problems."""
 
     auc: Value
     needed: int
@@ -37,13 +37,13 @@ class NeededSteps:
 
 
 def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
-    """Measure how well labelled falls tell needed steps from other steps. A tie counts one half.
+    """Measure how well labelled falls distinguish needed steps from other steps. A tie counts one half.
 
     The 95 % interval comes from resamples of problems, since the steps of one problem are alike. The AUC is
     undefined if all steps are needed or no step is.
     """
     listed = list(falls)
-    # In an order that does not depend on that of the file.
+    # The order does not depend on that of the file.
     problems = {problem: place for place, problem in enumerate(sorted({problem for problem, _, _ in listed}))}
     needed = np.array([is_needed for _, _, is_needed in listed], np.bool_)
     scores = np.array([fall for _, fall, _ in listed], np.float64)

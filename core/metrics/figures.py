@@ -59,7 +59,7 @@ class Subject:
         has_share = ~np.isnan(share)
         # Rounding can lift the sum of two probabilities above 1.
         validity = np.clip(table.validity[has_share].astype(np.float64), 0.0, 1.0)
-        # An evaluator of verdicts has no scores.
+        # An evaluator that gives only verdicts has no scores.
         if not self.outputs.has_scores:
             validity[:] = np.nan
         return ShareItems(validity, share[has_share], table.trace[has_share])
@@ -98,7 +98,7 @@ def share_brier(items: ShareItems, weights: Weights) -> Floats64:
 def spearman(items: ShareItems, weights: Weights) -> Value:
     """Return Spearman's rank correlation of validity and share over all steps, from -1 to 1.
 
-    It is undefined if either does not vary. Every resample has the ranks of the whole sample.
+    It is undefined if either does not vary. All resamples use the ranks of the whole sample.
     """
     if items.problem:
         return Value.none(items.problem)
@@ -140,9 +140,9 @@ def _order_problem(items: ShareItems) -> str:
 
 @statistic(_order_problem)
 def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
-    """In how many pairs of steps of one trace the step with the larger share has the larger validity.
+    """The share of pairs of steps of a trace in which the step with the larger share has the larger validity.
 
-    Pairs with equal shares do not count. Equal validities count one half, so that a constant has 0.5.
+    Pairs with equal shares do not count. Equal validities count one half, so that a constant gets 0.5.
     """
     wins, pairs = np.zeros((2, weights.shape[1]))
     order = np.argsort(items.trace, kind="stable")
@@ -157,7 +157,7 @@ def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
 @dataclass(frozen=True)
 class Metric:
     """A metric in tables: its title, the function that computes it of each evaluator, whether it is a plain number
-    and no share in percent, and whether less of it is better.
+    rather than a share in percent, and whether lower is better.
 
     `compute` is None if a function below computes the metric together with others.
     """
@@ -183,7 +183,7 @@ THREE_WAY = {
     "macro_auc": Metric("Macro-AUC"),
     **{f"{label.text}_auc": Metric(f"{label.text} AUC") for label in Label},
 }
-# Of MR-Score (`mr_mcc`, and the accuracy of first errors) and of calibration, no interval is shown.
+# No interval is shown for MR-Score (`mr_mcc`, and the accuracy of first errors) or for calibration.
 FIRST_ERRORS = {
     "first_error_accuracy": Metric("First-error accuracy", lambda of, _: accuracy_on_wrong(of.first_errors)),
     "processbench_f1": Metric("ProcessBench F1", lambda of, weights: process_bench_f1(of.first_errors, weights)),
@@ -206,7 +206,7 @@ PRMSCORE = "prmscore"
 
 
 def less_is_better(metrics: Metrics) -> str:
-    """Return a note that names those of the metrics of which less is better, or "" if there are none."""
+    """Return a note that names the metrics for which lower is better, or "" if there are none."""
     lower = [metric.title for metric in metrics.values() if metric.less_is_better]
     return f"Of {' and '.join(lower)}, less is better." if lower else ""
 
@@ -266,7 +266,7 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Value]:
     # Drawing the classes' curves again would take most of the time of an evaluation.
     draws = np.mean([value.draws for value in aucs.values() if value.draws is not None], axis=0)
     macro_auc = interval(replace(ternary.macro_auc(steps), draws=draws), draws)
-    return _computed(THREE_WAY, subject, weights) | {"macro_auc": macro_auc} | aucs
+    return _compute(THREE_WAY, subject, weights) | {"macro_auc": macro_auc} | aucs
 
 
 def prm_scores(subject: Subject, weights: Weights) -> dict[str, Value]:
@@ -289,10 +289,10 @@ def common(subject: Subject, weights: Weights) -> dict[str, Value]:
     if not subject.outputs.has_steps:
         return {}
     of_shares = SHARES if subject.table.share is not None else {}
-    return _computed(FIRST_ERRORS | CALIBRATION | of_shares, subject, weights)
+    return _compute(FIRST_ERRORS | CALIBRATION | of_shares, subject, weights)
 
 
-def _computed(metrics: Metrics, subject: Subject, weights: Weights) -> dict[str, Value]:
+def _compute(metrics: Metrics, subject: Subject, weights: Weights) -> dict[str, Value]:
     return {name: metric.compute(subject, weights) for name, metric in metrics.items() if metric.compute}
 
 

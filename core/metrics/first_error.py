@@ -207,7 +207,7 @@ def matthews(errors: FirstErrors) -> Value:
     if not len(errors.gold) or errors.wrong.all() or not errors.wrong.any():
         return Value.none(ONE_CLASS)
     called_wrong = errors.called_wrong
-    # It is Pearson's correlation of the two verdicts as numbers; of a constant one it is taken to be 0.
+    # This is Pearson's correlation of the two verdicts as numbers; if a verdict is constant, it is defined as 0.
     constant = called_wrong.all() or not called_wrong.any()
     correlation = 0.0 if constant else float(np.corrcoef(errors.wrong, called_wrong)[0, 1])
     return Value(correlation, errors.left_out)

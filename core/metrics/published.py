@@ -15,7 +15,7 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.paths import asset
 
 _NAMES = "names.json"
-# Numbers that the paper prints outside its tables, and `training.paper` reads.
+# Numbers that the paper prints outside its tables, read by `training.paper`.
 _OTHERS = (_NAMES, "paper.json")
 # The suffix that `core.models.placement.typed_name` adds.
 _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")

@@ -84,7 +84,7 @@ def items(
     else:
         gold, counts = _solution_gold(table, errors)
         least = np.full(table.traces, np.inf)
-        # A solution with a step that has no score has none either.
+        # A solution with an unscored step has no score either.
         with np.errstate(invalid="ignore"):
             np.minimum.at(least, trace, scores)
         scores = table.solution if outputs == Outputs.SOLUTION or outputs.in_words else least
@@ -92,7 +92,7 @@ def items(
     if outputs == Outputs.CHECKS:
         counts = counts & ~np.isnan(scores)
     cut, is_exceeded = _rule(errors, outputs, thresholds or Thresholds())
-    # Probabilities are stored in single precision: a threshold is compared in it too, so that ties are ties.
+    # Probabilities are stored in single precision. Thresholds are compared in it too, so that ties remain ties.
     single, limit = scores.astype(np.float32), np.float32(cut)
     predicted = np.where(np.isnan(scores), ~gold, single > limit if is_exceeded else single >= limit)
     ranking = scores if outputs.has_scores else np.full(len(scores), np.nan)
@@ -159,7 +159,7 @@ def prm_items(
     simple = np.isin(group, CATEGORIES["simplicity"])
     by_redundancy = simple & outputs.has_redundancy
     scores = np.where(by_redundancy, 1 - table.redundancy.astype(np.float64), table.validity)
-    # In single precision, as every comparison with a threshold is: 0.7 is not above 0.7.
+    # In single precision, like every comparison with a threshold, so that 0.7 is not above 0.7.
     valid, redundant = np.float32(cut.validity), np.float32(cut.redundancy)
     predicted = np.where(by_redundancy, table.redundancy <= redundant, table.validity > valid)
     gold = np.where(simple, table.label != Label.NEU, table.valid == 1) & (table.valid != 0)

@@ -19,7 +19,7 @@ from stepsight.core.trace import Step, Trace
 
 PREFIX = "baseline:"
 
-# A validity of one half: for a step with this many characters, or this many steps before it.
+# A step with this many characters, or with this many steps before it, has a validity of one half.
 _LENGTH = 500
 _POSITION = 10
 
@@ -82,11 +82,11 @@ def _last_step(trace: Trace, last: Bools) -> Floats64:
     return np.where(last & ~answers, 0.0, 1.0)
 
 
-def _named(*baselines: Baseline) -> dict[str, Baseline]:
+def _by_name(*baselines: Baseline) -> dict[str, Baseline]:
     return {baseline.name: baseline for baseline in baselines}
 
 
-BASELINES = _named(
+BASELINES = _by_name(
     Baseline(f"{PREFIX}constant", "a constant", _constant),
     Baseline(f"{PREFIX}position", "the position of a step", _position),
     Baseline(f"{PREFIX}length", "the length of a step", _length),
@@ -94,7 +94,7 @@ BASELINES = _named(
 )
 """Baselines of whole steps; the sub-steps of a benchmark are joined."""
 
-OF_SUBSTEPS = _named(
+OF_SUBSTEPS = _by_name(
     Baseline(f"{PREFIX}substep-position", "the position of a sub-step", _position, of_substeps=True),
     Baseline(f"{PREFIX}substep-length", "the length of a sub-step", _length, of_substeps=True),
     Baseline(f"{PREFIX}last-substep", "whether a sub-step is the last", _last_step, of_substeps=True, by_mode=True),

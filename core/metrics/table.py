@@ -153,7 +153,7 @@ def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepT
     """
     labelled = (table.label != SILENT) | (table.valid != SILENT)
     rows = table.trace[labelled]
-    # Rows stand in the order of their traces.
+    # Rows are in the order of their traces.
     place = np.arange(len(rows)) - np.searchsorted(rows, rows)
     third = np.full(len(table), SILENT, np.int64)
     third[labelled] = thirds(place, np.bincount(rows, minlength=table.traces)[rows])

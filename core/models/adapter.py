@@ -95,7 +95,7 @@ class Adapter:
                 )
             first, second, scale = self._matrices(module)
             shape, changed = base.shape(names[name]), (len(second), first.shape[1])
-            # The other way round in embeddings, and in most layers of the networks that `fan_in_fan_out` names.
+            # The shape is transposed in embeddings, and in most layers of the networks that `fan_in_fan_out` names.
             is_turned = self._is_embedding(module) or (
                 bool(self.config.get("fan_in_fan_out")) and shape == changed[::-1]
             )
@@ -140,7 +140,7 @@ class Adapter:
         an entry whose key is the module's name or the end of it, that entry is used instead. Raises `UserError`
         unless the value is positive."""
         named, parts = self.config.get(others) or {}, module.split(".")
-        # Looked up by its ends, since a stranger may name many.
+        # Looked up by the ends of its name, since an untrusted file may list many names.
         ends = {end for start in range(len(parts)) if (end := ".".join(parts[start:])) in named}
         name = next((name for name in named if name in ends), None) if len(ends) > 1 else next(iter(ends), None)
         value = self.config.get(key) if name is None else named[name]

@@ -82,7 +82,7 @@ def model_folder(spec: str, revision: str | None = None, *, weights: bool = True
     try:
         return fetch_part_if_missing(spec, revision, weights=weights).folder
     except UnreachableError as error:
-        return _kept_folder(spec, error, revision, weights=weights)
+        return _require_kept_folder(spec, error, revision, weights=weights)
 
 
 def _fetch_evaluator(spec: str, place: Placement | None) -> Path:
@@ -93,10 +93,10 @@ def _fetch_evaluator(spec: str, place: Placement | None) -> Path:
     try:
         return fetch_if_missing(spec, check).folder
     except UnreachableError as error:
-        return _kept_folder(spec, error)
+        return _require_kept_folder(spec, error)
 
 
-def _kept_folder(spec: str, error: UserError, revision: str | None = None, *, weights: bool = True) -> Path:
+def _require_kept_folder(spec: str, error: UserError, revision: str | None = None, *, weights: bool = True) -> Path:
     """Like `kept_folder`, but raise `UserError` if there is none. `error` says why the hub cannot be reached."""
     if (folder := kept_folder(spec, revision, weights=weights)) is not None:
         return folder
@@ -133,7 +133,7 @@ def open_checkpoint(folder: Path, fetched: Mapping[str, HubModel] | None = None)
     `fetched` maps a `part_key` to each model that was downloaded for this checkpoint. If it is None, these models
     are looked up. Raises `UserError` if a part is missing, damaged or does not fit.
     """
-    return _open(folder, _fetched_for(folder) if fetched is None else fetched)
+    return _open(folder, _find_fetched_parts(folder) if fetched is None else fetched)
 
 
 def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
@@ -143,13 +143,13 @@ def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
     if the key is missing or the other checkpoint does not exist. The message calls it `what`.
     """
     folder = checkpoint.folder
-    parts = _Parts(folder, checkpoint.card, _fetched_for(folder))
+    parts = _Parts(folder, checkpoint.card, _find_fetched_parts(folder))
     if key not in checkpoint.card:
         raise UserError(f"{folder}: {what} is not known.", f'Name it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.')
     return open_checkpoint(parts.elsewhere(parts.text(key), key, what, weights=True), parts.fetched)
 
 
-def _fetched_for(folder: Path) -> Mapping[str, HubModel]:
+def _find_fetched_parts(folder: Path) -> Mapping[str, HubModel]:
     """Return the models that were downloaded together with the one in `folder`, by `part_key`, as far as known."""
     name = repository(folder)
     fetched = find_fetched(name) if is_hub_id(name) else None
@@ -285,7 +285,7 @@ class _Parts:
         if pinned is not None:
             return pinned.folder
         shipped = shipped_folder(named)
-        # A path that an adapter of ours has is one from its own folder. Strangers know no other folders here.
+        # In a local adapter, a path is relative to its folder. Adapters from the hub cannot refer to others.
         own = self._subfolder(named) if is_from_hub(self.folder) else self.folder / named
         paths = [] if is_from_hub(self.folder) else [Path(named)]
         for folder in (own, *paths, shipped):

@@ -58,7 +58,7 @@ def _check_device(name: str, dtype: str) -> None:
         _check_gpu(device)
     if dtype == STORED:
         return
-    if dtype not in DTYPES or not _computes(device, torch_dtype(dtype)):
+    if dtype not in DTYPES or not _can_compute(device, torch_dtype(dtype)):
         raise UserError(f"the device {name!r} cannot compute in {dtype}.", f"Choose one of: {', '.join(DTYPES)}.")
 
 
@@ -77,7 +77,7 @@ def _check_gpu(device: torch.device) -> None:
 
 
 @torch.inference_mode()
-def _computes(device: torch.device, dtype: torch.dtype) -> bool:
+def _can_compute(device: torch.device, dtype: torch.dtype) -> bool:
     """True if a device can run every backbone's operations in this data type. This is tested, since there is no
     list of supported operations."""
     try:

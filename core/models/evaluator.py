@@ -93,11 +93,11 @@ class ModelEvaluator(Evaluator):
         score of a step is read, and the maximum input length."""
         classes = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
         read = self.encoder.template.read
-        at = "the separator" if read == Read.SEPARATOR else f"the {read} token"
+        place = "the separator" if read == Read.SEPARATOR else f"the {read} token"
         kind = self.model.config.model_type
         return (
             f"{self.name}: {self.format} format, {kind} backbone, {self.attention}, {classes}, "
-            f"each step read at {at}, inputs of up to {self.context:,} tokens."
+            f"each step read at {place}, inputs of up to {self.context:,} tokens."
         )
 
     def encode(self, trace: Trace) -> Encoded:
@@ -176,7 +176,7 @@ def write_description(
     # A path on this machine.
     config.pop("_name_or_path", None)
     config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
-    # Servers such as vLLM take the number of classes from here.
+    # Servers such as vLLM read the number of classes from here.
     config["id2label"] = {str(int(label)): label.text for label in Label}
     config["label2id"] = {label.text: int(label) for label in Label}
     _write_json(folder / "config.json", config)

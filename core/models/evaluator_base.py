@@ -130,7 +130,7 @@ class RuleEvaluator(Evaluator):
 
 
 class BatchEvaluator(Evaluator):
-    """An evaluator that judges many traces at once, by itself."""
+    """An evaluator that judges many traces at once, on its own."""
 
     @abstractmethod
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
@@ -139,7 +139,7 @@ class BatchEvaluator(Evaluator):
     @abstractmethod
     def judge_all(self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Event]:
         """Yield a judgment for each trace, in order, with a limited number of traces in progress, and None while
-        answers are waited for.
+        waiting for answers.
 
         Raises `UserError` if it fails. Judgments yielded before the error remain valid.
         """

@@ -19,8 +19,8 @@ from torch.nn import functional
 
 # The number of rows for which packed weights are laid out.
 _ROWS = 512
-# oneDNN's query, and the instructions of which the processor must have one: oneDNN also emulates bfloat16 in
-# float32.
+# oneDNN's query, and the instruction sets of which the processor must have at least one, because oneDNN also
+# emulates bfloat16 in float32.
 _NATIVE = {
     "bfloat16": ("_is_mkldnn_bf16_supported", ("avx512_bf16", "amx_bf16", "avx10_2", "bf16")),
     "float16": ("_is_mkldnn_fp16_supported", ("avx512_fp16", "amx_fp16", "avx10_2", "fp16")),
@@ -102,7 +102,7 @@ def _is_usable(dtype: torch.dtype) -> bool:
             "mul": (_join(x, weight, expected.to(dtype), "mul"), expected * expected),
             "add": (_join(x, weight, expected.to(dtype), "add"), 2 * expected),
         }
-        # Small models alone are packed, and computed in float32.
+        # Only small models are packed, and computed in float32.
         if dtype == torch.float32:
             results["packed"] = _join(x, _pack(weight), expected, "add"), 2 * expected
     except (RuntimeError, AttributeError):

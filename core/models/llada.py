@@ -18,7 +18,7 @@ NAME = "llada"
 
 _NEEDED = ("d_model", "n_layers", "n_heads", "mlp_hidden_size", "max_sequence_length")
 
-# Values of LLaDA's `config.json` with which its layers are Llama's; with others, null aside, they are not.
+# Values in LLaDA's `config.json` for which its layers are those of Llama. With others except null, they are not.
 _AS_LLAMA = {
     "include_bias": False,
     "include_qkv_bias": False,
@@ -35,7 +35,7 @@ _AS_LLAMA = {
     "clip_qkv": None,
 }
 
-# The keys among them for which LLaDA's own code has another default.
+# The keys among them for which LLaDA's own code has a different default.
 _STATED = ("rope", "block_type")
 
 # Regular expressions over tensor names; the top-level `ff_out` is the language-modelling head, which we drop.
@@ -79,19 +79,19 @@ def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(theta, bool) or not isinstance(theta, int | float):
         raise UserError(
             "config.json: the key 'rope_theta' is missing or not a number.",
-            "Copy config.json again: LLaDA's own code would use 10000, as no published checkpoint does.",
+            "Copy config.json again: LLaDA's own code would use 10000, which no published checkpoint uses.",
         )
     for key in _STATED:
         if config.get(key) is None:
             raise UserError(
                 f"config.json: the key {key!r} is missing.",
-                "Copy config.json again: without it, LLaDA's own code builds other layers than those published.",
+                "Copy config.json again: without it, LLaDA's own code builds layers unlike the published ones.",
             )
     for key, expected in _AS_LLAMA.items():
         if config.get(key) not in (None, expected):
             raise UserError(
                 f"config.json: {key} is {config[key]!r:.60}, expected {expected!r} for a LLaDA checkpoint.",
-                "Its layers are not those of Llama, as which StepSight computes them.",
+                "Its layers are not those of Llama, which StepSight would compute instead.",
             )
     vocabulary = config.get("embedding_size") or config.get("vocab_size")
     if not isinstance(vocabulary, int):

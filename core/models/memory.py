@@ -11,10 +11,10 @@ from stepsight.core.hubs.hub_cache import HubModel
 from stepsight.core.paths import format_bytes
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-# On top of the weights: activations, and copies that a loader holds for a moment.
+# Memory needed in addition to the weights, for activations and for temporary copies made by a loader.
 _SHARE, _OVERHEAD = 1.15, 300_000_000
-# A child may take this much besides the weights, and this many times their bytes: they are mapped, converted to
-# another type, and copied by a loader. A second suffices for reading and hashing so many bytes.
+# A child may take this much memory besides the weights, plus this many times their bytes: they are mapped,
+# converted to another type, and copied by a loader. Reading and hashing this many bytes takes at most a second.
 _OPENING, _COPIES, _SECONDS, _SPEED = 2_000_000_000, 5, 60, 50_000_000
 _GROUP = Path("/sys/fs/cgroup")
 
@@ -25,7 +25,7 @@ def needed_memory(parameters: int, dtype: str) -> int:
 
 
 def opening_bounds(size: int) -> Bounds:
-    """Return the limits for a child that opens or assembles a stranger's evaluator of `size` bytes."""
+    """Return the limits for a child that opens or assembles an untrusted evaluator of `size` bytes."""
     seconds = _SECONDS + size // _SPEED
     return Bounds(seconds, _OPENING + _COPIES * size, patience=60 + 3 * seconds)
 
@@ -51,7 +51,7 @@ def free_memory() -> int | None:
     limit, used = _number(_GROUP / "memory.max"), _number(_GROUP / "memory.current")
     if limit is None or used is None:
         return free
-    return min(free, max(0, limit - used + _kept_of_files()))
+    return min(free, max(0, limit - used + _file_cache_bytes()))
 
 
 def release_memory() -> None:
@@ -73,7 +73,7 @@ def memory_of(fetched: HubModel, dtype: str) -> int:
 def count_weights(fetched: HubModel, dtype: str) -> int:
     """Estimate the number of weights of a downloaded evaluator and of the models it depends on, from the sizes of
     their files and the type in which they are stored."""
-    # A type without a line here may have one byte.
+    # A type not listed here may have one byte.
     return sum(model.own_size // _BYTES.get(dtype, 1) for model in (fetched, *fetched.parts.values()))
 
 
@@ -98,7 +98,7 @@ def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
     )
 
 
-def _kept_of_files() -> int:
+def _file_cache_bytes() -> int:
     """Return how many bytes of the control group's memory hold cached files, which can be reclaimed."""
     try:
         lines = (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()

@@ -180,7 +180,7 @@ def context_of(backbone: "PreTrainedModel") -> int | None:
         return None
     tables = (part for name, part in backbone.named_modules() if name.endswith("position_embeddings"))
     skipped = [part.padding_idx for part in tables if isinstance(part, nn.Embedding)]
-    # RoBERTa's positions begin after that of padding.
+    # RoBERTa's positions begin after the padding position.
     return limit - skipped[0] - 1 if skipped and skipped[0] is not None else limit
 
 
@@ -228,7 +228,7 @@ class StepModel(nn.Module):
         self.model = backbone
         self.config: PretrainedConfig = backbone.config
         self.score: nn.Module = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
-        # Encoders keep no cache, and some do not take the argument.
+        # Encoders keep no cache, and some do not accept the argument.
         cached = "use_cache" in inspect.signature(backbone.forward).parameters
         self._options: dict[str, Any] = {"use_cache": False} if cached else {}
 

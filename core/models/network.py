@@ -34,23 +34,23 @@ from stepsight.core.models.kernels import (
 
 Attend = Callable[[int, Tensor, Tensor, Tensor, int, Tensor | None], Tensor]
 """Attention of the layer with this number, from queries, shape (rows, heads, width), to keys and values, shape
-(tokens, heads, width). The last arguments are the number of tokens, and the tokens whose result is wanted, None for
-all. The queries are those of the wanted tokens, but in the first layer those of all tokens."""
+(tokens, heads, width). The last arguments are the number of tokens, and the tokens whose result is needed, or None
+for all. The queries are those of the needed tokens, or of all tokens in the first layer."""
 
 View = Callable[[slice], tuple[slice, Tensor]]
 """The keys to which some of the queries may attend, and the mask of these queries and keys, shape (queries, keys):
 boolean, or the numbers that are added."""
 
-# The elements of the largest mask that is kept from layer to layer.
+# The number of elements of the largest mask that is kept from layer to layer.
 _KEPT_MASK = 1_000_000
 # The number of tokens computed at a time between two attentions if there are more than `_WHOLE`. Inputs of 2,000
-# tokens then take 120 MB, and 100 MB stay between two passes, instead of 300 and 200 MB, with the same bits.
-# Masks are made for as many queries at a time, so that they grow with the tokens and not with their square.
+# tokens then take 120 MB, and 100 MB are kept between two passes, instead of 300 and 200 MB, with the same bits.
+# Masks are built for as many queries at a time, so that they grow with the tokens and not with their square.
 _BLOCK, _WHOLE = 512, 1024
 KINDS = ("llama", "mistral", "ministral", "qwen2")
 """The `model_type` of the networks that can be computed here."""
 _FULL, _SLIDING = "full_attention", "sliding_attention"
-# Keys that change nothing with these values; with others the network is left to Transformers.
+# Keys that have no effect with these values; with other values the network is left to Transformers.
 _PLAIN: dict[str, tuple[object, ...]] = {
     "hidden_act": ("silu",),
     "attention_bias": (False,),
@@ -136,7 +136,7 @@ def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> D
     divides = numbers["hidden_size"] % heads == 0 and heads % numbers["num_key_value_heads"] == 0
     if windows is None or not divides or type(numbers["head_dim"]) is not int or not isinstance(eps, float):
         return None
-    # Only Llama's own layers have been seen to look ahead as they should.
+    # Only Llama's own layers have been checked to attend to later tokens as they should.
     if not is_causal and kind != "llama":
         return None
     return DecoderConfig(
@@ -217,7 +217,7 @@ class Layer:
         """Create a layer that uses a module's weights without copying them."""
         projections = [
             _Projection(part.weight, part.bias, [heads], heads if is_rotated else 0)
-            for part, heads, is_rotated in _projected(module.self_attn, config)
+            for part, heads, is_rotated in _list_projections(module.self_attn, config)
         ]
         out, mlp = module.self_attn.o_proj.weight, module.mlp
         norms = module.input_layernorm.weight, module.post_attention_layernorm.weight
@@ -229,11 +229,11 @@ class Layer:
         """Create a layer from prepared copies of a module's weights. The last layer computes queries separately
         from keys and values."""
         before, after = module.input_layernorm.weight, module.post_attention_layernorm.weight
-        parts = _projected(module.self_attn, config)
+        parts = _list_projections(module.self_attn, config)
         out, mlp = module.self_attn.o_proj.weight, module.mlp
         return cls(
             config,
-            [_joined(group, before) for group in ([parts[:1], parts[1:]] if is_last else [parts])],
+            [_join_projections(group, before) for group in ([parts[:1], parts[1:]] if is_last else [parts])],
             packed(out),
             packed(mlp.gate_proj.weight * after),
             packed(mlp.up_proj.weight * after),
@@ -243,11 +243,11 @@ class Layer:
     def project(self, states: Tensor, rotation: Tensor, parts: slice = slice(None)) -> list[Tensor]:
         """Compute queries, keys and values from states, using the `projections` selected by `parts`. Each result
         has the shape (tokens, heads, width)."""
-        normed = self._normed(states, self.before)
+        normed = self._normalise(states, self.before)
         results: list[Tensor] = []
         for projection in self.projections[parts]:
             heads = product(normed, projection.weight, projection.bias).view(len(normed), -1, self.config.head_dim)
-            results += torch.split(self._rotated(heads, projection.rotated, rotation), projection.heads, 1)
+            results += torch.split(self._rotate(heads, projection.rotated, rotation), projection.heads, 1)
         return results
 
     def finish(self, attended: Tensor, states: Tensor) -> Tensor:
@@ -257,18 +257,18 @@ class Layer:
         (tokens, width).
         """
         states = product_plus(attended, self.out, states)
-        normed = self._normed(states, self.after)
+        normed = self._normalise(states, self.after)
         inner = product_times(normed, self.up, product_swish(normed, self.gate))
         return product_plus(inner, self.down, states)
 
-    def _normed(self, states: Tensor, weight: Tensor | None) -> Tensor:
+    def _normalise(self, states: Tensor, weight: Tensor | None) -> Tensor:
         if weight is not None:
             return functional.rms_norm(states, states.shape[-1:], weight, self.config.rms_norm_eps)
-        # PyTorch's own norm goes through the states four times.
+        # PyTorch's own norm reads the states four times.
         squares: Tensor = torch.linalg.vector_norm(states, dim=-1, keepdim=True).square_()
         return states * squares.div_(states.shape[-1]).add_(self.config.rms_norm_eps).rsqrt_()
 
-    def _rotated(self, heads: Tensor, count: int, rotation: Tensor) -> Tensor:
+    def _rotate(self, heads: Tensor, count: int, rotation: Tensor) -> Tensor:
         """Rotate the first `count` of the heads. `heads` has the shape (tokens, heads, width).
 
         A prepared layer does this in place. For any other layer, `count` must be zero or the number of all heads.
@@ -294,16 +294,16 @@ class Queries:
         """Return the `View` of some of the queries in a causal layer that attends to `window` tokens, or to all."""
         if (rows.start, window) in self._masks:
             return self._masks[rows.start, window]
-        at = self.positions[rows, None]
+        positions = self.positions[rows, None]
         first = 0
         if window is not None:
-            # PyTorch's kernel begins a block of keys there, and so adds in the same order as with all keys and a
-            # mask.
-            first = max(0, int(at.min()) - window + 1) // _BLOCK * _BLOCK
-        places = torch.arange(first, int(at.max()) + 1)
-        visible = places <= at
-        visible = visible if window is None else visible & (places > at - window)
-        # PyTorch's kernel would make these numbers of a boolean mask in each layer.
+            # PyTorch's kernel begins a block of keys at these positions, so it adds in the same order as with all
+            # keys and a mask.
+            first = max(0, int(positions.min()) - window + 1) // _BLOCK * _BLOCK
+        places = torch.arange(first, int(positions.max()) + 1)
+        visible = places <= positions
+        visible = visible if window is None else visible & (places > positions - window)
+        # From a boolean mask, PyTorch's kernel would compute these numbers again in each layer.
         mask = torch.zeros(visible.shape, dtype=dtype).masked_fill_(~visible, -math.inf)
         view = slice(first, first + len(places)), mask
         if mask.numel() <= _KEPT_MASK:
@@ -356,19 +356,19 @@ class DecoderNetwork:
             begin = functional.embedding(first[0], self.embedding), self._rotation(first[1])
         projected = self.layers[0].project(*begin)
         for number, layer in enumerate(self.layers):
-            at = reads if number == last else None
+            selected = reads if number == last else None
             query, key, value = projected
-            attended = attend(number, query, key, value, len(ids), at).flatten(1)
+            attended = attend(number, query, key, value, len(ids), selected).flatten(1)
             if number == last:
-                states = layer.finish(attended, states if at is None else states[at])
+                states = layer.finish(attended, states if selected is None else states[selected])
             else:
                 trimmed = reads if number + 1 == last else None
-                states, projected = self._between(
+                states, projected = self._run_between(
                     layer, self.layers[number + 1], states, attended, rotation, trimmed
                 )
         return functional.rms_norm(states, states.shape[-1:], self.norm, self.config.rms_norm_eps)
 
-    def _between(
+    def _run_between(
         self,
         layer: Layer,
         following: Layer,
@@ -414,7 +414,7 @@ class DecoderNetwork:
     def attention_within(self, query: Tensor, key: Tensor, value: Tensor, view: View) -> Tensor:
         """Compute attention with a mask, for tensors of shape (rows, heads, tokens, width).
 
-        The queries are taken in parts, and `view` is called for each part, so that no mask of all of them exists.
+        The queries are taken in parts, and `view` is called for each part, so there is never a mask for all.
         """
         total = query.shape[2]
         size = total if total <= _WHOLE else _BLOCK
@@ -439,7 +439,7 @@ def _attention(
     )
 
 
-def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:
+def _list_projections(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:
     """Return, for queries, keys and values, the module, its head count and whether its heads are rotated."""
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     return [
@@ -449,8 +449,8 @@ def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bo
     ]
 
 
-def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection:
-    """Join several results of `_projected` into one packed product that includes the preceding norm's weight."""
+def _join_projections(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection:
+    """Join several projections into one packed product that includes the preceding norm's weight."""
     weights: list[Tensor] = []
     biases: list[Tensor] = []
     for part, heads, is_rotated in parts:

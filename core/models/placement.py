@@ -21,7 +21,7 @@ SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Accelerate's ways of spreading layers."""
 
 DTYPE_NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
-"""The names of data types in headers of safetensors, and ours."""
+"""Our names for the data types in safetensors headers."""
 
 
 @dataclass(frozen=True)

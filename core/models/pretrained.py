@@ -24,7 +24,7 @@ from stepsight.core.models.network import KINDS, layer_windows
 from stepsight.core.models.placement import SPREADS, Placement
 from stepsight.core.models.weights import CheckpointWeights
 
-# The most weights of a network that may be missing from its files, such as a new head's.
+# The largest number of weights that may be missing from a network's files, such as those of a new head.
 _NEW = 20_000_000
 
 
@@ -37,7 +37,7 @@ def load_backbone(
     Raises `UserError`, with a message that names the tensor, if a tensor is missing or misshapen.
     """
     config = read_config(checkpoint, attention)
-    # Gemma 2 caps the logits of its attention, for which Transformers' scaled dot product has no place.
+    # Gemma 2 caps its attention logits, which Transformers' scaled dot product attention does not support.
     attend = "eager" if config.model_type == "gemma2" else "sdpa"
     return load_weights(
         "AutoModel",
@@ -53,9 +53,9 @@ def _key_mapping(weights: CheckpointWeights, config: PretrainedConfig) -> Mappin
     """Return regular expressions that turn stored tensor names into Transformers' names, or None if no renaming is
     needed."""
     if any(name.startswith("model.transformer.blocks.") for name in weights):
-        # Even if the config is a Llama's, as with an adapter of ours.
+        # This also holds if the config is that of a Llama, as with an adapter trained here.
         return llada.NAMES
-    # Transformers itself drops `model.`; other prefixes are those of wrappers, such as TRL's of a value head.
+    # Transformers itself drops `model.`; other prefixes come from wrappers, such as TRL's value head.
     if config.model_type not in KINDS or weights.backbone_prefix in ("", "model."):
         return None
     return {f"^{re.escape(weights.backbone_prefix)}": ""}
@@ -75,21 +75,21 @@ def read_config(checkpoint: Checkpoint, attention: str | None = None) -> Pretrai
         elif kind not in CONFIG_MAPPING:
             raise UserError(
                 f"config.json: the model_type {kind!r} is unknown to Transformers {transformers.__version__}.",
-                "Code that comes with a checkpoint is never run; a newer Transformers may know it.",
+                "A checkpoint's own code is never run; a newer version of Transformers may support this type.",
             )
         else:
-            understood = {key: value for key, value in _understood(values).items() if key != "auto_map"}
+            understood = {key: value for key, value in _adapt_config(values).items() if key != "auto_map"}
             with _quiet():
                 config = AutoConfig.for_model(**understood)
     except UserError as error:
         raise error.at(str(folder)) from None
-    except Exception as error:  # what values of others lead to there can be of any kind
-        raise _refused(folder, error) from None
+    except Exception as error:  # untrusted values can cause any kind of exception there
+        raise _network_error(folder, error) from None
     _set_attention(config, attention, folder, values)
     return config
 
 
-def _understood(values: dict[str, Any]) -> dict[str, Any]:
+def _adapt_config(values: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a config.json in a form with which Transformers follows its `layer_types`, and finds
     the head width if the file leaves it open.
 
@@ -105,7 +105,7 @@ def _understood(values: dict[str, Any]) -> dict[str, Any]:
             "Copy it again.",
         )
     if windows and kind in ("mistral", "ministral"):
-        # A Mistral of Transformers has layers of one kind, and a Ministral at least one with a window.
+        # In Transformers, all layers of a Mistral are of one kind, and a Ministral has at least one with a window.
         if not any(windows):
             values = {**values, "model_type": "mistral", "sliding_window": None}
         elif values.get("layer_types") is not None:
@@ -134,7 +134,7 @@ def load_weights(
     (the message names the first one), or if the network cannot be spread over the placement's devices.
     """
     folder, weights, auto = checkpoint.folder, checkpoint.weights, getattr(transformers, kind)
-    # From files in one folder, Transformers can leave weights on the disk.
+    # If the files are in one folder, Transformers can leave weights on the disk.
     is_plain = all(path.parent == folder for path in weights.all_paths) and not weights.tensors
     source = {} if is_plain else {"state_dict": {name: _Unread(weights, name) for name in weights}}
     with _quiet():
@@ -159,7 +159,7 @@ def load_weights(
         except UserError as error:
             raise error.at(str(folder)) from None
         except Exception as error:  # as above
-            raise _refused(folder, error) from None
+            raise _network_error(folder, error) from None
     _check_report(report, folder)
     if place.device_map is not None:
         return cast(PreTrainedModel, model)
@@ -181,7 +181,7 @@ def check_split(place: Placement, network: PreTrainedModel) -> None:
         except ValueError as error:
             raise UserError(f"the device map does not fit: {' '.join(str(error).split())}") from None
     elif place.device_map in SPREADS and not network._no_split_modules:
-        # Accelerate would cut through the middle of layers.
+        # Accelerate would split within layers.
         raise UserError(
             f"a backbone of type {network.config.model_type!r} cannot be spread over several devices: Transformers "
             "does not say which of its parts belong together.",
@@ -200,7 +200,7 @@ def _check_size(network: PreTrainedModel, stored: int) -> None:
         )
 
 
-def _refused(folder: Path, error: Exception) -> UserError:
+def _network_error(folder: Path, error: Exception) -> UserError:
     message = " ".join(str(error).split())
     return UserError(
         f"{folder}/config.json: Transformers cannot build its network ({type(error).__name__}: {message:.400}).",

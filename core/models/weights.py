@@ -28,7 +28,7 @@ PICKLES = ("*.bin", "*.pt", "*.ckpt", "*.pth")
 EMBEDDING = "embed_tokens.weight"
 _PICKLE = "pytorch_model.bin"
 _INDEX = "pytorch_model.bin.index.json"
-# The bytes of tensors that a file may have beyond twice its size, which tied weights take.
+# How many bytes of tensors a file may describe beyond twice its size, which allows for tied weights.
 _OVERHEAD = 1_000_000
 
 
@@ -51,8 +51,8 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
     """
     try:
         values = _load(path)
-    except Exception as error:  # what a damaged file leads to can be of any kind
-        raise _unreadable(path, error) from None
+    except Exception as error:  # a damaged file can cause any kind of exception
+        raise _pickle_error(path, error) from None
     if not isinstance(values, Mapping) or not values:
         raise UserError(f"{path}: {type(values).__name__} found, expected tensors by name.", UNPICKLE)
     for name, value in values.items():
@@ -60,7 +60,7 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
             raise UserError(
                 f"{path}: {type(value).__name__} found as {name!r:.60}, expected tensors by name.", UNPICKLE
             )
-    # Tensors that repeat numbers, or share them with many others, are written out in full.
+    # When written anew, tensors that repeat numbers or share them with many others take their full size.
     size, stored = sum(value.nbytes for value in values.values()), path.stat().st_size
     if size > 2 * stored + _OVERHEAD:
         raise UserError(f"{path}: its tensors take {size:,} bytes, but the file has {stored:,}.", UNPICKLE)
@@ -71,13 +71,13 @@ def _load(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except RuntimeError as error:
-        # Files of before 2020 are no archives, and cannot be mapped.
+        # Files written before PyTorch 1.6 (2020) are not archives, and cannot be mapped.
         if "mmap can only be used" not in str(error):
             raise
     return torch.load(path, map_location="cpu", weights_only=True)
 
 
-def _unreadable(path: Path, error: Exception) -> UserError:
+def _pickle_error(path: Path, error: Exception) -> UserError:
     message = " ".join(str(error).split())
     needed = re.search(r"GLOBAL ([\w.]+)|Trying to (?:call|instantiate) (\S+)", message)
     if needed:
@@ -247,7 +247,7 @@ class CheckpointWeights:
 
 
 def has_safetensors(folder: Path) -> bool:
-    """True if a folder has safetensors with weights, of which an adapter's are none."""
+    """True if a folder has safetensors with weights; those of an adapter do not count."""
     return any((folder / name).is_file() for name in (WEIGHTS, INDEX))
 
 

@@ -32,11 +32,11 @@ _CONNECTING = 10.0
 _HEADERS = {"user-agent": "stepsight", "accept-encoding": "identity"}
 # Statuses of a busy server, and of one in trouble: RFC 9110, RFC 6585 for 429, and Anthropic's 529.
 _BUSY, _TROUBLED = {429, 503, 529}, {408, 500, 502, 504}
-# A server on this machine is asked directly, whatever proxy the environment names.
+# Requests to a server on this machine are sent directly, whatever proxy the environment specifies.
 _DIRECT = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
 _LONGEST_RETRY_AFTER = 6000.0
 _LONGEST_ERROR = 1 << 16
-# The most bytes that are unpacked at once. No compression is requested, but some proxies compress nevertheless.
+# The largest number of bytes unpacked at once. No compression is requested, but some proxies compress anyway.
 _PIECE = 1 << 20
 _COMPRESSIONS = ("gzip", "x-gzip", "deflate")
 
@@ -87,7 +87,7 @@ class Retries:
     def pause(self, failure: FailedAttemptError) -> float:
         """Count a failure and return the number of seconds to wait before the next attempt. Raises the failure's
         error if no attempts are left or a busy server has used up the patience."""
-        # At random, since clients that were turned away together should not come back together.
+        # The pause is random, since clients that were turned away together should not all come back together.
         if failure.after is None:
             seconds = min(self.longest, self.first * 2.0 ** min(self._pauses, 20)) * random.uniform(1, 1.25)
         else:
@@ -196,7 +196,7 @@ def _unpacker(response: httpx2.Response) -> Callable[[bytes], Iterator[bytes]]:
         return lambda raw: iter((raw,))
     if encoding not in _COMPRESSIONS:
         raise httpx2.DecodingError(f"the answer is compressed by {encoding:.40}")
-    # This value distinguishes the header of gzip from that of zlib.
+    # This value tells zlib to accept a gzip header as well as its own.
     stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def unpack(raw: bytes) -> Iterator[bytes]:
@@ -207,7 +207,7 @@ def _unpacker(response: httpx2.Response) -> Callable[[bytes], Iterator[bytes]]:
             except zlib.error as error:
                 raise httpx2.DecodingError(f"the answer is damaged ({error})") from None
             raw = stream.unconsumed_tail
-            # A full piece may leave some behind though all of its input was taken.
+            # After a full piece, some output may remain although all input has been consumed.
             is_more = bool(raw) or len(piece) == _PIECE
             yield piece
 

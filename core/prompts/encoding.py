@@ -29,7 +29,7 @@ from stepsight.core.prompts.template import Lines, PromptTemplate, Read, Separat
 from stepsight.core.prompts.vocabulary import Vocabulary
 from stepsight.core.trace import Trace
 
-# The most cached pieces, and the longest in characters: 10 MB in all, 1 MB if steps are short.
+# The most cached pieces, and their greatest length in characters: 10 MB in total, 1 MB if steps are short.
 _MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
 
 
@@ -148,7 +148,7 @@ class Encoder:
         self._prompt = vocabulary.split(template.prompt)
         self._between = vocabulary.split(template.between)
         parts = (*self.bos, *self.closing, *self._prompt, *self._between)
-        # The text of a problem or step is never encoded as one of them.
+        # Text in a problem or step is never encoded as one of these tokens.
         vocabulary.guard([part for part in parts if isinstance(part, int)])
         self._pieces = Pieces(vocabulary)
 
@@ -163,7 +163,7 @@ class Encoder:
 
     def encode(self, trace: Trace) -> Encoded:
         """Return the token ids of a trace and the position at which each sub-step is read."""
-        return self._encoded(self._parts(trace))
+        return self._encode_parts(self._parts(trace))
 
     def verdict(self, probs: Floats32) -> Floats32:
         """Combine the probabilities read in all calls about a sub-step into the probabilities of that sub-step.
@@ -173,8 +173,8 @@ class Encoder:
         """
         return probs[-1]
 
-    def _encoded(self, parts: Iterable[_Part]) -> Encoded:
-        parts = self._merged(parts)
+    def _encode_parts(self, parts: Iterable[_Part]) -> Encoded:
+        parts = self._merge_texts(parts)
         texts = [part for part in parts if isinstance(part, str)]
         pieces = iter(self._pieces.encode(texts, self._continues(parts)))
         ids: list[int] = []
@@ -222,7 +222,7 @@ class Encoder:
             yield from separator if place else []
             yield from [line] if line else []
 
-    def _merged(self, parts: Iterable[_Part]) -> list[_Part]:
+    def _merge_texts(self, parts: Iterable[_Part]) -> list[_Part]:
         """Return the parts, joining adjacent texts if the template sets `joined`."""
         merged: list[_Part] = []
         for part in parts:
@@ -274,7 +274,7 @@ class Encoder:
 
 
 _SHARES = 3
-"""A block, and the steps before it, have at most this part of a window."""
+"""The inverse of the largest part of a window that a block may fill, and so may the steps before it."""
 
 
 def encode_in_windows(encoder: Encoder, trace: Trace, size: int, *, one_pass: bool) -> Encoded:
@@ -329,10 +329,10 @@ class _Cutter:
         while end < len(lengths) and lengths[end] <= left:
             left -= lengths[end]
             end += 1
-        # A tokenizer may need more tokens for steps together than for each of them.
-        while len(encoded := self.encoder.encode(self._part(start, end))) > self.size:
+        # A tokenizer may need more tokens for several steps together than for each of them separately.
+        while len(encoded := self.encoder.encode(self._trace_part(start, end))) > self.size:
             if end == stop and start == first:
-                raise self._refused(first, len(encoded))
+                raise self._too_long_error(first, len(encoded))
             start, end = (start, end - 1) if end > stop else (start + 1, end)
         bounds = self._bounds
         skipped = bounds[first] - bounds[start]
@@ -340,11 +340,11 @@ class _Cutter:
             encoded = replace(encoded, reads=encoded.reads[skipped:], calls=encoded.calls[skipped:])
         return Window(bounds[start], bounds[first], bounds[stop], bounds[end], encoded)
 
-    def _part(self, start: int, end: int) -> Trace:
+    def _trace_part(self, start: int, end: int) -> Trace:
         steps = [step.substeps for step in self.trace.steps[start:end]]
         return Trace.of(self.trace.problem, steps, id=self.trace.id)
 
-    def _refused(self, step: int, tokens: int) -> UserError:
+    def _too_long_error(self, step: int, tokens: int) -> UserError:
         return UserError(
             f"step {step + 1} and the problem have {tokens:,} tokens, but a window has at most {self.size:,}.",
             "Use larger windows if the evaluator can read them, or divide the step (or use --skip-too-long).",
@@ -353,17 +353,17 @@ class _Cutter:
     @cached_property
     def _single_lengths(self) -> list[int]:
         """The length of the problem with each step."""
-        lengths = [len(self.encoder.encode(self._part(i, i + 1))) for i in range(len(self.trace.steps))]
+        lengths = [len(self.encoder.encode(self._trace_part(i, i + 1))) for i in range(len(self.trace.steps))]
         for step, tokens in enumerate(lengths):
             if tokens > self.size:
-                raise self._refused(step, tokens)
+                raise self._too_long_error(step, tokens)
         return lengths
 
     @cached_property
     def _opening(self) -> int:
         """The length of the input before the first step."""
         first, *others = self._single_lengths[:2]
-        return first + others[0] - len(self.encoder.encode(self._part(0, 2))) if others else 0
+        return first + others[0] - len(self.encoder.encode(self._trace_part(0, 2))) if others else 0
 
     @cached_property
     def _lengths(self) -> list[int]:

@@ -85,7 +85,7 @@ class PromptTemplate(Record):
             if getattr(self, key).count(place) != 1:
                 raise invalid(f"{key} must contain {place} exactly once.")
         if not self.separator and self.read == Read.SEPARATOR:
-            raise invalid("steps are read at an empty separator.", "Name one, or set read to last.")
+            raise invalid("steps cannot be read at an empty separator.", "Name one, or set read to last.")
         return self
 
     @classmethod
@@ -116,7 +116,7 @@ class PromptTemplate(Record):
         if self.step == "{step}":
             return text
         head, tail = (part.replace("{number}", str(number)) for part in self.step.split("{step}"))
-        # Benchmarks that number their steps in words keep the words in the text.
+        # In benchmarks that number their steps in words, the words stay in the text.
         own = self.step.split("{step}")[0].strip()
         return (text if own and _begins(text.lstrip(), own.split("{number}")) else head + text) + tail
 

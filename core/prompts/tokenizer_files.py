@@ -38,7 +38,7 @@ _OTHER_KIND = (
     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER), with the packages sentencepiece and protobuf."
 )
 
-# A field of a message: its number, and the number or the bytes that it holds.
+# A field of a message: its field number, and the number or bytes that it holds.
 _Field = tuple[int, int | bytes]
 
 
@@ -195,7 +195,7 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 _SETTINGS, _ADDED, _SPECIAL, _CONFIG = (
     "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json", "config.json",
 )  # fmt: skip
-# How many signs the replacements of a tokenizer may make of one; those of public models make one of each.
+# How many characters a tokenizer's replacements may produce from one; in public models they produce one each.
 _GROWTH = 100
 _FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
 # A word at the start, and another after two spaces.
@@ -232,14 +232,14 @@ class TokenizerFiles:
         """
         path = self.folder / TOKENIZER
         if not path.is_file():
-            tokenizer = _converted(self.folder)
+            tokenizer = _convert_slow(self.folder)
         else:
             try:
                 with panics_explained(TOKENIZER):
                     tokenizer = Tokenizer.from_file(str(path))
             except UserError:
                 raise
-            except Exception as error:  # the library raises plain Exception on a damaged file
+            except Exception as error:  # the library raises a plain Exception for a damaged file
                 raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
             _check_growth(tokenizer)
             check_spaces(tokenizer, self.folder)
@@ -257,17 +257,17 @@ def _check_growth(tokenizer: Tokenizer) -> None:
             text = pattern.get("String", ".") if isinstance(pattern, dict) else "."
             growth *= max(1, ceil(len(content) / max(1, len(text))))
     if growth > _GROWTH:
-        raise UserError(f"{TOKENIZER} may replace each character by {growth:,}.", "Choose another model.")
+        raise UserError(f"{TOKENIZER} may replace each character with {growth:,} others.", "Choose another model.")
 
 
-def _converted(folder: Path) -> Tokenizer:
+def _convert_slow(folder: Path) -> Tokenizer:
     if (folder / SENTENCEPIECE).is_file():
         return sentencepiece_tokenizer(folder)
     slow = next((name for name in SLOW_TOKENIZERS if (folder / name).is_file()), None)
     if slow:
         raise UserError(
             f"{TOKENIZER} is missing; there is only {slow}.",
-            "Transformers writes it: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER).",
+            "Create it with Transformers: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER).",
         )
     raise UserError(
         f"{TOKENIZER} is missing.",
@@ -293,7 +293,7 @@ def sentencepiece_tokenizer(folder: Path) -> Tokenizer:
 
 
 def check_spaces(tokenizer: Tokenizer, folder: Path) -> None:
-    """Raise `UserError` if a tokenizer, loaded from a folder's tokenizer.json, treats spaces differently than the
+    """Raise `UserError` if a tokenizer, loaded from a folder's tokenizer.json, treats spaces differently from the
     folder's tokenizer.model.
 
     If the folder has no tokenizer.model, only tokenizers with Llama's or Mistral's vocabulary are checked.
@@ -302,14 +302,14 @@ def check_spaces(tokenizer: Tokenizer, folder: Path) -> None:
     """
     if (folder / SENTENCEPIECE).is_file():
         state = (folder / SENTENCEPIECE).stat()
-        own = _probed(folder, (state.st_size, state.st_mtime_ns))
+        own = _probe_model(folder, (state.st_size, state.st_mtime_ns))
         wrong = own is not None and [_tokens(tokenizer, text) for text in _PROBES] != own
         hint = f"Delete it, so that {SENTENCEPIECE} is used. If that is from another model, delete that instead."
     elif all(tokenizer.token_to_id(token) == number for token, number in _LLAMA.items()):
         marked = _read(folder / _SETTINGS).get("add_prefix_space") is not False
         first = f"{SPACE}a" if marked else "a"
         wrong = _tokens(tokenizer, _PROBES[0]) != [first, SPACE, f"{SPACE}a"]
-        hint = f"Replace it by the {SENTENCEPIECE} of its model."
+        hint = f"Replace it with the {SENTENCEPIECE} of its model."
     else:
         return
     if wrong:
@@ -319,7 +319,7 @@ def check_spaces(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 @lru_cache(maxsize=16)
-def _probed(folder: Path, state: tuple[int, int]) -> list[list[str]] | None:
+def _probe_model(folder: Path, state: tuple[int, int]) -> list[list[str]] | None:
     """Return the tokens that a folder's tokenizer.model gives for each text in `_PROBES`, or None if the file
     cannot be converted. `state`, the file's size and time of change, is a cache key, since converting takes half a
     second."""
@@ -339,7 +339,7 @@ def add_declared(tokenizer: Tokenizer, folder: Path, rows: int | None = None) ->
     rows = rows if rows is not None else _read(folder / _CONFIG).get("vocab_size")
     missing = {
         number: token
-        for number, token in _declared(folder).items()
+        for number, token in _declared_tokens(folder).items()
         if tokenizer.token_to_id(token["content"]) is None
         and tokenizer.id_to_token(number) is None
         and not (isinstance(rows, int) and number >= rows)
@@ -347,8 +347,8 @@ def add_declared(tokenizer: Tokenizer, folder: Path, rows: int | None = None) ->
     parts = json.loads(tokenizer.to_str()) if missing else {}
     if not missing or not isinstance(parts["model"].get("vocab"), dict):
         return tokenizer
-    # Named in the vocabulary, a token keeps its id even if ids before it are free. The existing tokens need
-    # that too: others get the ids after the vocabulary, which is larger now.
+    # A token listed in the vocabulary keeps its id even if lower ids are free. Existing tokens must be listed too:
+    # all others get the ids after the vocabulary, which is larger now.
     parts["model"]["vocab"] |= {token["content"]: token["id"] for token in parts["added_tokens"]}
     parts["model"]["vocab"] |= {token["content"]: number for number, token in missing.items()}
     whole = Tokenizer.from_str(json.dumps(parts))
@@ -356,10 +356,10 @@ def add_declared(tokenizer: Tokenizer, folder: Path, rows: int | None = None) ->
     return whole
 
 
-def _declared(folder: Path) -> dict[int, dict[str, Any]]:
+def _declared_tokens(folder: Path) -> dict[int, dict[str, Any]]:
     """Return the added tokens that the files beside tokenizer.json name. Maps each id to the arguments of
     `AddedToken`."""
-    # Files give a token as a string, or as an object with a `content`.
+    # Files write a token as a string, or as an object with a `content`.
     values = _read(folder / _SPECIAL).values()
     named = [value.get("content") if isinstance(value, dict) else value for value in values]
     special = {value for value in named if isinstance(value, str)}

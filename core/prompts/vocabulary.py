@@ -1,4 +1,4 @@
-"""The tokenizer of an evaluator, in this process or, if a stranger made it, in a child with limits.
+"""The tokenizer of an evaluator, in this process or, if it is untrusted, in a child with limits.
 
 A tokenizer is code: it replaces text by regular expressions and rules of its own, which may multiply a text or take
 forever, and its library panics if parts of it contradict each other.
@@ -58,14 +58,14 @@ class Vocabulary:
     def first_added(self, text: str) -> str | None:
         """Return the first added token that occurs in a text, the longest of several at the same place, or None if
         there is none."""
-        places = [(text.find(token), -len(token), token) for token in self._added if token in text]
+        places = [(text.find(token), -len(token), token) for token in self._added_tokens if token in text]
         return min(places)[2] if places else None
 
     def split(self, text: str) -> list[int | str]:
         """Split a text at added tokens, and replace these tokens by their ids."""
-        names = sorted((name for name in self._added if name in text), key=len, reverse=True)
+        names = sorted((name for name in self._added_tokens if name in text), key=len, reverse=True)
         parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text) if names else [text]
-        return [self._added.get(part, part) for part in parts if part]
+        return [self._added_tokens.get(part, part) for part in parts if part]
 
     def is_added(self, number: int) -> bool:
         """True if this is the id of an added token."""
@@ -112,19 +112,19 @@ class Vocabulary:
         )
 
     @cached_property
-    def _added(self) -> dict[str, int]:
+    def _added_tokens(self) -> dict[str, int]:
         return {token.content: number for number, token in self._tokenizer.get_added_tokens_decoder().items()}
 
     @cached_property
     def _added_ids(self) -> frozenset[int]:
-        return frozenset(self._added.values())
+        return frozenset(self._added_tokens.values())
 
     @cached_property
     def _without_space_mark(self) -> Tokenizer:
         """A copy of the tokenizer that adds no space mark."""
         parts = self._parts
-        parts["normalizer"] = _unmarked(parts.get("normalizer"), "normalizers")
-        parts["pre_tokenizer"] = _unmarked(parts.get("pre_tokenizer"), "pretokenizers")
+        parts["normalizer"] = _drop_space_mark(parts.get("normalizer"), "normalizers")
+        parts["pre_tokenizer"] = _drop_space_mark(parts.get("pre_tokenizer"), "pretokenizers")
         bare = Tokenizer.from_str(json.dumps(parts))
         bare.encode_special_tokens = self._tokenizer.encode_special_tokens
         return bare
@@ -135,7 +135,7 @@ class ChildVocabulary(Vocabulary):
 
     def __init__(self, files: TokenizerFiles) -> None:
         self._files = files
-        # None until `guard` is called.
+        # This is None until `guard` is called.
         self._guarded: list[int] | None = None
         self._known: dict[tuple[str, tuple[Any, ...]], Any] = {}
         self._child = Child(make_tokenizers, BOUNDS)
@@ -176,7 +176,7 @@ for _name in ("first_added", "split", "is_within", "encode"):
 
 
 def open_vocabulary(files: TokenizerFiles, *, strange: bool) -> Vocabulary:
-    """Return a tokenizer, in a child if a stranger made it. Raises `UserError` if it cannot be loaded."""
+    """Return a tokenizer, in a child if it is untrusted. Raises `UserError` if it cannot be loaded."""
     return ChildVocabulary(files) if strange else Vocabulary(files.load())
 
 
@@ -198,7 +198,7 @@ def make_tokenizers() -> Answerer:
     return answer
 
 
-def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
+def _drop_space_mark(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
     """Return a normalizer or pre-tokenizer without the step that adds a space mark."""
     steps = []
     for step in normalizing_steps(part):

@@ -39,16 +39,16 @@ KEY_VARIABLE = "STEPSIGHT_KEY"
 API = "/api/v1"
 """The path of the HTTP API on a server."""
 
-# The most traces of one request, and bytes of their JSON; a server accepts 1 MB.
+# The largest number of traces in a request, and of bytes of their JSON; a server accepts 1 MB.
 _TRACES, _BYTES = 64, 500_000
-# The longest id of a trace that a server accepts.
+# The longest trace id that a server accepts.
 _LONGEST_ID = 200
 # The longest line in bytes: the triangle of 1,000 steps takes 20 MB.
 _LONGEST_LINE = 64_000_000
 _LARGEST_FAILURE = 1_000_000
-# The longest time in seconds that a server may have a trace wait.
+# The longest time in seconds for which a server may keep a trace waiting.
 _LONGEST_WAIT = 3600.0
-# The attempts of a request, and the first and longest pause between two in seconds; it doubles each time.
+# The number of attempts for a request, and the first and longest pause between two in seconds; it doubles.
 _ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.5, 30.0
 
 Line = dict[str, Any]
@@ -119,7 +119,7 @@ class Client(AbstractScorer):
         offered = [info for info in listed if isinstance(info, dict) and info.get("scores")]
         for info in offered:
             if self._name in (None, info.get("name")):
-                with self._understood():
+                with self._check_response():
                     values = {k: value for k, value in info.items() if k in EvaluatorSummary.__dataclass_fields__}
                     limits = {k: value for k, value in info["thresholds"].items() if value is not None}
                     return validate(EvaluatorSummary, values | {"thresholds": limits})
@@ -143,7 +143,7 @@ class Client(AbstractScorer):
                     if isinstance(line, UserError):
                         judged[place] = line
                     else:
-                        with self._understood():
+                        with self._check_response():
                             judgment = JudgmentRecord.model_validate(line).judgment(chunk[place][0])
                             if judgment.mode != mode:
                                 raise ValueError(f"a judgment of mode {judgment.mode}")
@@ -172,12 +172,12 @@ class Client(AbstractScorer):
             for place, line in lines:
                 if isinstance(line, UserError):
                     raise line
-                with self._understood():
+                with self._check_response():
                     rows[place] = probabilities([StepRecord.model_validate(line).cell])[0]
         return rows
 
     @contextmanager
-    def _understood(self) -> Iterator[None]:
+    def _check_response(self) -> Iterator[None]:
         """Raise `UserError` if what is read of a response in the `with` block cannot come from a StepSight server
         of this version."""
         try:
@@ -199,14 +199,14 @@ class Client(AbstractScorer):
         own = {} if self._name is None else {"evaluator": self._name}
         remaining, retries = list(range(len(items))), self._retries()
         while remaining:
-            failed = self._failed("the answer ends too early")
+            failed = self._failed_attempt("the answer ends too early")
             received: set[int] = set()
             waits: list[float] = []
             try:
                 body = {**request, **own, field: [items[item] for item in remaining]}
                 with self._response("POST", path, body) as response:
                     for text in read_lines(response, _LONGEST_LINE):
-                        with self._understood():
+                        with self._check_response():
                             line = parse_json(text)
                             place = line["index"]
                             if type(place) is not int or not 0 <= place < len(remaining):
@@ -240,9 +240,9 @@ class Client(AbstractScorer):
                     raise failed_attempt(response, self._refusal(response))
                 yield response
         except BROKEN as error:
-            raise self._failed(reason(error)) from None
+            raise self._failed_attempt(reason(error)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failed(reason(error)).error from None
+            raise self._failed_attempt(reason(error)).error from None
 
     def _refusal(self, response: httpx2.Response) -> UserError:
         """Return the error for a refused request. It contains the server's own message, if there is one."""
@@ -261,7 +261,7 @@ class Client(AbstractScorer):
     def _retries(self) -> Retries:
         return Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, self._patience)
 
-    def _failed(self, cause: str) -> FailedAttemptError:
+    def _failed_attempt(self, cause: str) -> FailedAttemptError:
         hint = "Check that stepsight app runs there, and the address."
         return FailedAttemptError(UserError(f"{self.address} does not answer: {cause}.", hint))
 

@@ -19,7 +19,7 @@ from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.prefixes import KeptPrefix, PrefixCache, can_continue, read_after, shared
 from stepsight.core.trace import Trace
 
-# Tokens of a padded batch.
+# The number of tokens in a padded batch.
 _BUDGET = 16_384
 
 
@@ -29,7 +29,7 @@ class Input:
     are read. Prefixes of one trace share the same `ids` array, so that a forward pass can share work between them.
 
     If the first tokens have been read before, as part of a kept prefix, the input begins at `start`: its `new`
-    tokens follow that part of the prefix, and it is read at none before `start`.
+    tokens follow that part of the prefix, and it is not read before `start`.
     """
 
     ids: Ints
@@ -213,8 +213,7 @@ class Forward(Protocol):
         """Yield the number of each input with the probabilities at its read positions, of shape (k, 3), as soon as
         they are known. An ensemble adds its spread as a fourth column.
 
-        Inputs that grow in length come in their order. No more is computed than a few batches beyond those that are
-        asked for.
+        Inputs that grow in length come in their order. At most a few batches are computed beyond those requested.
         """
         ...
 
@@ -276,8 +275,8 @@ class PaddedForward:
         for batch in chunks(by_length, self.token_budget, padded=True):
             numbers, items = zip(*batch, strict=True)
             with torch.inference_mode():
-                ids, mask, ends = self._padded(items)
-                rows = _unpadded(self.model.judge(ids, mask, ends), items)
+                ids, mask, ends = self._pad(items)
+                rows = _unpad(self.model.judge(ids, mask, ends), items)
             yield from zip(numbers, rows, strict=True)
 
     def run_after(self, prefix: Input, inputs: Sequence[Input]) -> Iterator[tuple[int | None, Floats32]]:
@@ -292,9 +291,9 @@ class PaddedForward:
                 for batch in chunks(group, self.token_budget, padded=True):
                     numbers, items = zip(*batch, strict=True)
                     with torch.inference_mode():
-                        ids, _, ends = self._padded(items)
+                        ids, _, ends = self._pad(items)
                         hidden, _ = read_after(self.model.states, cached.first(start), ids)
-                        rows = _unpadded(self.model.probabilities_at(hidden, ends), items)
+                        rows = _unpad(self.model.probabilities_at(hidden, ends), items)
                     yield from zip(numbers, rows, strict=True)
                     yield None, read[:0]
         finally:
@@ -309,12 +308,12 @@ class PaddedForward:
         if start == len(ids):
             return cached, np.zeros((0, 3), np.float32)
         rest = replace(prefix, start=start)
-        tokens, _, ends = self._padded([rest])
+        tokens, _, ends = self._pad([rest])
         hidden, layers = read_after(self.model.states, cached.first(start), tokens)
-        (rows,) = _unpadded(self.model.probabilities_at(hidden, ends), [rest])
+        (rows,) = _unpad(self.model.probabilities_at(hidden, ends), [rest])
         return cached if len(cached.ids) > len(ids) else KeptPrefix(ids, layers), rows
 
-    def _padded(self, batch: Sequence[Input]) -> tuple[Tensor, Tensor, Tensor]:
+    def _pad(self, batch: Sequence[Input]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the new tokens of the inputs, with the shape (rows, tokens), their mask, and the places among them
         at which each is read."""
         width = max(item.new for item in batch)
@@ -330,6 +329,6 @@ class PaddedForward:
         return first, second, third
 
 
-def _unpadded(probs: Tensor, batch: Sequence[Input]) -> list[Floats32]:
+def _unpad(probs: Tensor, batch: Sequence[Input]) -> list[Floats32]:
     rows: Floats32 = probs.cpu().numpy()
     return [rows[row, : len(item.reads)] for row, item in enumerate(batch)]

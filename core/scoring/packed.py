@@ -33,13 +33,13 @@ from stepsight.core.models.network import DecoderConfig, DecoderNetwork, Queries
 from stepsight.core.scoring.forward import Input, Numbered, chunks
 from stepsight.core.scoring.prefixes import KeptPrefix, PrefixCache
 
-# oneDNN builds a kernel for each number of rows it meets; passes with a multiple of this keep them few. Of weights
-# that are not packed, and after a prefix, a row costs more than a new kernel.
+# oneDNN builds a kernel for each number of rows it encounters; rounding passes up to a multiple of this keeps their
+# number small. With weights that are not packed, and after a prefix, an extra row costs more than a new kernel.
 _ROWS, _FEW_ROWS = 64, 16
-# New tokens of a pass after a prefix, but for an input that is longer, and the spare room of a buffer.
+# The number of new tokens in a pass after a prefix, unless an input is longer, and the spare room of a buffer.
 _NEW, _ROOM = 512, 256
 _MAX_WORKERS = 8
-# The most weights of a model that is copied; memory may not hold a larger one twice.
+# The largest number of weights of a model that is copied; a larger one may not fit in memory twice.
 _LARGEST = 100_000_000
 
 
@@ -111,7 +111,7 @@ class PackedForward:
             self.prefixes.put(cached)
 
     def _with_room(self, prefix: KeptPrefix, tokens: int) -> KeptPrefix:
-        """Return the prefix, or a copy of it if it has no room for so many tokens."""
+        """Return the prefix, or a copy of it if it has no room for that many tokens."""
         if prefix.room >= tokens:
             return prefix
         config, count = self.network.config, len(prefix.ids)
@@ -136,12 +136,12 @@ class PackedForward:
         if prefix is None and len(longest) < len(batch):
             places = dict(zip(longest, _bounds(longest.values()), strict=False))
             firsts, distinct = [places[id(item.ids)] for item in batch], _tokens(longest.values(), rows)
-        reads = np.concatenate([item.reads - item.start + at for item, at in zip(batch, bounds, strict=False)])
+        reads = np.concatenate([item.reads - item.start + low for item, low in zip(batch, bounds, strict=False)])
         count = len(reads)
         if rows == _ROWS:
-            reads = _padded(reads, rows)
+            reads = _pad(reads, rows)
         elif not count:
-            # Only keys and values are computed then, but a last layer takes one token at least.
+            # Only keys and values are computed then, but the last layer needs at least one token.
             reads = np.zeros(1, np.int64)
         attend = _Attend(self.network, batch, bounds, firsts, prefix)
         hidden = self.network.states(*_tokens(batch, rows), attend, torch.from_numpy(reads), distinct)
@@ -155,10 +155,10 @@ def _tokens(inputs: Iterable[Input], rows: int) -> tuple[Tensor, Tensor]:
     """Concatenate the new tokens of several inputs, and also their positions, padded to a multiple of `rows`."""
     ids = np.concatenate([item.ids[item.start : item.length] for item in inputs])
     positions = np.concatenate([np.arange(item.start, item.length) for item in inputs])
-    return torch.from_numpy(_padded(ids, rows)), torch.from_numpy(_padded(positions, rows))
+    return torch.from_numpy(_pad(ids, rows)), torch.from_numpy(_pad(positions, rows))
 
 
-def _padded(values: Ints, rows: int) -> Ints:
+def _pad(values: Ints, rows: int) -> Ints:
     """Append zeros to `values` up to a multiple of `rows`. The added rows are computed but never read."""
     return np.concatenate([values, np.zeros(-len(values) % rows, np.int64)])
 
@@ -172,7 +172,7 @@ def _config_of(model: StepModel) -> DecoderConfig | None:
     """Return the network's config if the network is a `Decoder` or a small Transformers network, or else None."""
     if isinstance(model.model, Decoder):
         return model.model.config
-    # A pair of networks has a type of its own, which `to_dict` does not know.
+    # A pair of networks has its own type, which `to_dict` does not know.
     values = {**model.config.to_dict(), "model_type": model.config.model_type}
     return decoder_config(values) if _is_small(model) else None
 
@@ -200,13 +200,13 @@ class _Attend:
         self._spans = [slice(start, stop) for start, stop in pairwise(bounds)]
         self._firsts = [slice(start, start + item.new) for start, item in zip(firsts, batch, strict=False)]
         self._whole: Tensor | None = None
-        # All tokens of an input that begins at its first one need no positions.
+        # An input that is run from its first token on needs no positions.
         self._queries = [Queries(torch.arange(item.start, item.length)) if item.start else None for item in batch]
 
     def __call__(
         self, layer: int, query: Tensor, key: Tensor, value: Tensor, tokens: int, reads: Tensor | None
     ) -> Tensor:
-        # What is not attended from, such as padding, stays zero.
+        # Positions that attend to nothing, such as padding, stay zero.
         if self._whole is None:
             self._whole = query.new_zeros(tokens, *query.shape[1:])
         attended = self._whole if reads is None else query.new_zeros(len(reads), *query.shape[1:])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 KEPT = 16_384
-"""Tokens kept of all prefixes: 2 GB for a Mistral of 7B in bfloat16."""
+"""The total number of tokens kept in prefixes: 2 GB for a Mistral of 7B in bfloat16."""
 
 Layers = Sequence[tuple[Tensor, Tensor]]
 """The keys and values of each layer, of shape (1, heads, tokens, width)."""
@@ -61,8 +61,8 @@ class PrefixCache:
         """Return a prefix that shares as many of its first tokens with `ids` as any, and the number of these
         tokens, but at most `most`.
 
-        A prefix that `ids` continues, or that continues `ids`, leaves the cache until it is `put` back. Of any
-        other one the result has only the shared tokens, and the prefix itself stays.
+        A prefix that `ids` continues, or that continues `ids`, leaves the cache until it is `put` back. From any
+        other prefix, only the shared tokens are returned, and the prefix itself stays.
         """
         with self._lock:
             best = max(self._prefixes, key=lambda prefix: shared([prefix.ids, ids]), default=KeptPrefix(ids[:0]))
@@ -74,7 +74,7 @@ class PrefixCache:
             return best, count
 
     def put(self, prefix: KeptPrefix) -> None:
-        """Add a prefix as the most recent one. Those that were read longest ago give way to it."""
+        """Add a prefix as the most recent one. The least recently read ones make room for it."""
         if not len(prefix.ids):
             return
         with self._lock:
@@ -124,7 +124,7 @@ def can_continue(backbone: nn.Module) -> bool:
         _, prefix = read_after(states, first, ids[:1, 3:7])
         continued = read_after(states, prefix, ids[:, 7:])[0].float()
         whole = states(input_ids=ids)[:, 7:].float()
-    except Exception:  # a backbone with another kind of cache can fail in any way, and is run from the start
+    except Exception:  # other kinds of caches can fail in any way; the input is then run from the start
         return False
     tolerance = 1e-4 if next(backbone.parameters()).dtype == torch.float32 else 5e-2
     return torch.allclose(continued, whole, rtol=tolerance, atol=tolerance * float(whole.abs().max()))
@@ -133,7 +133,7 @@ def can_continue(backbone: nn.Module) -> bool:
 def _rotates_by_length(backbone: nn.Module) -> bool:
     """True if the rotation of early tokens depends on the length of the input, which a short test cannot detect."""
     rope = getattr(backbone.config, "rope_parameters", None) or {}
-    # Backbones with layers of several kinds have such an object for each kind.
+    # Backbones with several kinds of layers have such an object for each kind.
     kinds = {str(part.get("rope_type")) for part in (rope, *rope.values()) if isinstance(part, dict)}
     return any("dynamic" in kind or kind == "longrope" for kind in kinds)
 

@@ -60,7 +60,7 @@ class Scorer(AbstractScorer):
             if evaluator.reading.window is None:
                 self._next = NextSteps(evaluator, forward)
         self.forward = forward
-        # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
+        # Padded batches need many inputs of similar length; other passes gain nothing from a long wait.
         self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
 
     def score(
@@ -97,7 +97,7 @@ class Scorer(AbstractScorer):
 
     def offline_scores(self, traces: Sequence[Trace]) -> list[StepScores | None]:
         """Return the offline scores of each trace, or None for a trace that is too long or on which a critic writes
-        no verdict that can be read."""
+        no readable verdict."""
         left_out: set[int] = set()
         events = self.stream(traces, Mode.OFFLINE, lambda trace, _: left_out.add(id(trace)))
         scores = iter(
@@ -134,7 +134,7 @@ class Scorer(AbstractScorer):
         if self._next is not None:
             return self._next.score(problem, steps, candidates)
         traces = [Trace.of(problem, [*steps, candidate]) for candidate in check_candidates(candidates)]
-        # The last step has no later one in either mode; in windows, online would read more.
+        # The last step has no later one in either mode; with windows, online would read more.
         mode = Mode.OFFLINE if self._reads_windows else Mode.ONLINE
         judged = [judgment.offline or judgment.online for judgment in self.score(traces, mode)]
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
@@ -147,7 +147,7 @@ class Scorer(AbstractScorer):
         return scores
 
     def stream_left_out(self, trace: Trace) -> Iterator[LeaveOneOut | None]:
-        """Like `leave_one_out`, but yield None between parts of the work, and the scores at last. Whoever stops
+        """Like `leave_one_out`, but yield None between parts of the work, and finally the scores. Whoever stops
         reading stops the work."""
         model = self.evaluator
         if isinstance(model, ModelEvaluator) and self.forward is not None:
@@ -217,7 +217,7 @@ class Scorer(AbstractScorer):
 
     def _last_in_view(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[tuple[int, int, Window | None]]:
         """Return the `last_in_view` of a trace whose steps are judged one after the other, or an empty list if all
-        of them are known at once or are not asked for."""
+        of them are known at once or are not requested."""
         assert isinstance(self.evaluator, ModelEvaluator)
         at_once = takes_one_pass(encoded, causal=self.evaluator.is_causal)
         return [] if mode != Mode.HINDSIGHT or at_once else last_in_view(encoded, prefixes(trace, mode))
@@ -238,7 +238,7 @@ def continues(evaluator: ModelEvaluator, forward: Forward) -> bool:
 
 def leave_out(evaluator: ModelEvaluator, forward: Forward, trace: Trace) -> Iterator[LeaveOneOut | None]:
     """Score a trace with a causal model, both complete and with each of its sub-steps left out in turn. Yields None
-    between parts of the work, and at last the scores. The trace must have several sub-steps.
+    between parts of the work, and finally the scores. The trace must have several sub-steps.
 
     The sub-steps before the omitted one keep the scores that they have in the whole trace. The whole trace is read
     once, then about half of the tokens of the n shortened traces. Raises `UserError` if the trace is longer than

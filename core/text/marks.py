@@ -17,7 +17,7 @@ _ROMAN: Mapping[str, int] = {"i": 1, "v": 5, "x": 10}
 _CIRCLED = "①-⑳❶-❿➀-➉➊-➓⓵-⓾㊀-㊉⑴-⒇⒈-⒛"
 _ENCLOSED = f"[{_CIRCLED}]|\\d[ ]?\u20e3|🔟"
 
-# Signs that marks are written in. Those that need no space after them stay what they are.
+# Characters in which marks are written. Those that need no space after them stay unchanged.
 _MARK_SIGNS: Mapping[int, str] = {
     **{code: sign for code, sign in PLAIN.items() if sign in " :-[]{}#/" or sign.isdigit()},
     **dict.fromkeys(map(ord, INVISIBLE), " "),
@@ -39,7 +39,7 @@ _NAMED = (
     rf"|(?:步骤|步驟|ステップ|手順)[ \t]*(?P<cjk_after>{_CJK_NUMBER})"
     rf"|(?P<ordinal>{_NUMERAL})(?:\.|(?:st|nd|rd|th|i?ère|ere|e|ème)\b|ª|º|°|-й\b)?[ \t]*(?:{_NAME}){_OF_ALL})"
 )
-# Pictures that some programs put before a heading, and the LaTeX commands of headings.
+# Emojis that some models put before a heading, and the LaTeX commands for headings.
 _PICTURES = "\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff"
 _COMMAND = r"\$?\\(?:text(?:bf|it)|(?:sub){0,2}section\*?|paragraph\*?)\{"
 _BEFORE_NAME = rf"(?P<lead>[#>\s]*(?:[-*+•][ \t]+|[{_PICTURES}][ \t]*)?)(?P<bold>{_COMMAND}|[*_]{{0,3}})[\[(（]?"
@@ -55,7 +55,7 @@ _AFTER_NUMBER = (
 )
 _STEP = re.compile(f"{_BEFORE_NAME}{_NAMED}{_AFTER_NUMBER}", re.IGNORECASE)
 _THOUGHT = re.compile(f"{_BEFORE_NAME}(?:{_THOUGHT_NAME}){_AFTER_NAME}{_AFTER_NUMBER}", re.IGNORECASE)
-# A heading needs no sign after its number: `### Step 1 Read the problem`.
+# A heading needs no punctuation after its number: `### Step 1 Read the problem`.
 _HEADED_STEP = re.compile(
     rf"(?P<lead>[>\s]*#{{1,6}}[ \t]*)(?P<bold>[*_]{{0,3}}){_NAMED}(?P<close>)[ \t]+", re.IGNORECASE
 )
@@ -66,16 +66,16 @@ _HEADED_NUMBER = re.compile(
 _BEGIN = r"(?P<lead>[>\s]*)(?P<bold>[*_]{0,3})"
 _CLOSE = r"(?P<close>[*_]{0,3})\s*"
 _END = r"(?P<close>[*_]{0,3})(?:\s+|$)"
-# Some leave no space after the number; `1.5` and `(2)(3)` are no marks.
+# Some authors leave no space after the number; `1.5` and `(2)(3)` are not marks.
 _END_TIGHT = r"(?P<close>[*_]{0,3})(?:\s+|$|(?=[^\W\d_]))"
 _NUMBER = re.compile(rf"{_BEGIN}\(?(?P<number>\d{{1,5}})(?:[ \t]?\)|\\?[.)]{{1,2}}|\.-){_END_TIGHT}")
-# `1.1 Add`, `(1.1)`, `1a.` and `1(a)`; `1.1 + 2` and `1.5 m` are no marks.
+# `1.1 Add`, `(1.1)`, `1a.` and `1(a)`; `1.1 + 2` and `1.5 m` are not marks.
 _OUTLINE = re.compile(
     r"(?P<lead>[#>\s]*)(?P<bold>[*_]{0,3})\(?(?:(?P<outline>\d{1,3}(?:\.\d{1,3}){1,3})(?:[.):]{1,2}|"
     r"(?=[*_]{0,3}[ \t]+(?:[*_\"'“(]*[^\W\da-z_](?:[^\W\dA-Z_]|\s)|\$[a-zA-Z]|\\[(\[])))"
     rf"|(?P<outline_letters>\d{{1,3}}(?:-\d{{1,3}}[.):]|[a-h][.):]|[ ]?\([a-h]\)))){_END_TIGHT}"
 )
-# These signs may be sums too, as in `1 - x = 3`, unless a word follows the first of them.
+# These characters may also be part of a sum, as in `1 - x = 3`, unless a word follows the first of them.
 _LOOSE_NUMBER = re.compile(
     rf"{_BEGIN}(?!1[ \t]*[-:/º°ª][ \t]+(?![^\W\d_]{{2}}))(?P<number>\d{{1,5}})[ \t]*[-:/º°ª]{_END}"
 )
@@ -106,15 +106,15 @@ HEADINGS = STYLES[:3]
 BULLET = re.compile(r"([ \t]*)(?:[-*+•‣◦–—∙·●○▪■◆►▶➤✓✔]|[→⇒](?=[ \t]+[^\W\d_]{2}))[ \t]+(?=\S)")
 
 
-def _capitalised(names: Iterable[str]) -> str:
+def _any_capitalised(names: Iterable[str]) -> str:
     return any_of({form for word in names for form in (word.capitalize(), word.upper())})
 
 
-_CAPITAL_NAME = _capitalised(STEPS)
+_CAPITAL_NAME = _any_capitalised(STEPS)
 _INLINE_STEP = re.compile(
     rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:(?:{_CAPITAL_NAME})[ \t]*#?(?P<number>{_NUMERAL}){_OF_ALL}[ \t]*"
     rf"(?:[:.)]|[-–—](?=\s))|\[(?:{_CAPITAL_NAME})[ \t]*(?P<ordinal>\d{{1,6}})\])"
-    # These need no space around.
+    # These need no spaces around them.
     rf"|\[?第[ \t]*(?P<cjk>\d{{1,6}}|{_CJK_NUMBER})步[骤驟]?\]?[:,，、]"
     rf"|\[?(?:步骤|步驟|ステップ|手順)[ \t]*(?P<cjk_after>\d{{1,6}}|{_CJK_NUMBER})[\]:.]"
 )
@@ -123,7 +123,7 @@ _INLINE_BRACKETED = re.compile(
     re.IGNORECASE,
 )
 _INLINE_THOUGHT = re.compile(
-    rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:{_capitalised(THOUGHTS)})[ \t]*#?(?P<number>{_NUMERAL}):"
+    rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:{_any_capitalised(THOUGHTS)})[ \t]*#?(?P<number>{_NUMERAL}):"
 )
 _INLINE_NUMBER = re.compile(
     r"[(（]?(?<![\w.])(?P<number>\d{1,2})"
@@ -149,7 +149,7 @@ def match_mark(marks: Marks, line: str) -> re.Match[str] | None:
         match = pattern.match(plain_marks(line))
         if match is None:
             continue
-        # `**Step 1** We add`: without another sign, the emphasis has to end at the number.
+        # `**Step 1** We add`: without punctuation, the emphasis must end at the number.
         is_bare = match.groupdict().get("bare") is not None and match.end() < len(line)
         if not (is_bare and match["bold"] and not match["close"]):
             return match

@@ -19,8 +19,8 @@ MISSING = frozenset(
 """The words, in lower case, that stand for a missing value: those that pandas reads, and Python's and R's own."""
 
 _OPEN = re.compile(r"""\s*+(?:["']\s*+)?(?:(?:np\.|numpy\.)?(?:array|tensor)\(\s*)?[\[({]""")
-# The start of a list of texts or objects, which no solution in running text has. The list may be quoted as a whole,
-# and may be an array of PostgreSQL or a set, which are reported rather than read.
+# The start of a list of strings or objects, which does not occur in a solution written as prose. The list may be
+# quoted as a whole. Arrays of PostgreSQL and sets are recognised too, but reported rather than read.
 _STEP_LIST = re.compile(
     r"""\s*+(?:["']\s*+)?(?:
         (?:(?:np\.|numpy\.)?array\(\s*)?\[\s*+(?:[\[({]\s*+)?(?:(?:np\.|numpy\.)str_\(\s*)?[bBuU]?\\?["'“‘]
@@ -28,7 +28,7 @@ _STEP_LIST = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-# Quoted texts with commas between them, as a list has without its brackets.
+# Quoted strings with commas between them: a list without its brackets.
 _TEXT = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
 _QUOTED = re.compile(rf"\s*+{_TEXT}(?:\s*+,\s*+{_TEXT})++\s*+", re.DOTALL)
 _LETTERS = re.compile(r"[^\W\d_]{2}")
@@ -48,7 +48,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a
 _VALUES = {"true": True, "false": False, "np.true_": True, "np.false_": False, "np.nan": None}
 _VALUES |= dict.fromkeys(MISSING)
 _ENDS = {"[": "]", "(": ")"}
-# Where a value may follow another without a comma, as NumPy prints texts and rows.
+# Where one value may follow another without a comma, as in arrays printed by NumPy.
 _BETWEEN = " \n\t\r["
 
 
@@ -102,7 +102,7 @@ class _Parser:
             raise ValueError(f"unexpected {self._text[self._at : self._at + 20].strip()!r} after its end")
         return value
 
-    def _next(self) -> tuple[str, str]:
+    def _next_token(self) -> tuple[str, str]:
         match = _TOKEN.match(self._text, self._at)
         if match is None or match.lastgroup is None:
             rest = self._text[self._at :].lstrip()
@@ -121,10 +121,10 @@ class _Parser:
     def _value(self, depth: int) -> Any:
         if depth > DEEPEST:
             raise ValueError(f"lists and objects are nested over {DEEPEST} levels deep")
-        kind, token = self._next()
+        kind, token = self._next_token()
         if kind == "text":
-            text = _ESCAPE.sub(_unescaped, token.lstrip("bBuU")[1:-1])
-            # JSON writes signs beyond the first plane as two halves.
+            text = _ESCAPE.sub(_unescape, token.lstrip("bBuU")[1:-1])
+            # JSON writes characters beyond the basic plane as surrogate pairs.
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in token else text
         if kind == "number":
             plain = token.replace("\u2212", "-")
@@ -133,9 +133,9 @@ class _Parser:
             except ValueError:
                 return float(plain)
         if kind == "wrapper":
-            # After the value in `array(…)` or `np.int64(…)` come its type and the like.
+            # In `array(…)` or `np.int64(…)`, the value is followed by its type and the like.
             value = self._value(depth + 1)
-            while self._next()[1] != ")":
+            while self._next_token()[1] != ")":
                 pass
             return value
         if kind == "word":
@@ -152,7 +152,7 @@ class _Parser:
         commas = 0
         while self._peek() != end:
             if self._peek() == "," and values:
-                self._next()
+                self._next_token()
                 commas += 1
                 if self._peek() == end:
                     break
@@ -161,25 +161,25 @@ class _Parser:
             values.append(self._value(depth + 1))
         if 0 < commas < len(values) - 1:
             raise ValueError("it has commas between only some of its values")
-        self._next()
+        self._next_token()
         return values
 
     def _object(self, depth: int) -> dict[str, Any]:
         values: dict[str, Any] = {}
         while self._peek() != "}":
             key = self._value(depth + 1)
-            if isinstance(key, bool) or not isinstance(key, str | int) or self._next()[1] != ":":
+            if isinstance(key, bool) or not isinstance(key, str | int) or self._next_token()[1] != ":":
                 raise ValueError("an object has a key without a value")
             value = self._value(depth + 1)
             if values.setdefault(str(key), value) != value:
                 raise ValueError(f"the key {key!r:.60} occurs twice, with different values")
             if self._peek() == ",":
-                self._next()
-        self._next()
+                self._next_token()
+        self._next_token()
         return values
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     code = match[1] or match[2] or match[3]
     if code is not None:
         return chr(int(code, 16)) if int(code, 16) < 0x110000 else match[0]
@@ -188,7 +188,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 Steps = list[str | list[str]]
 
-# The keys of a solution that hold its steps, its answer, and the text of a step, in many programs. They may also be
+# The keys that many programs use for the steps of a solution, its answer, and the text of a step. They may also be
 # written as `finalAnswer` or `Final Answer`.
 _STEP_KEYS = ("steps", "solution_steps", "reasoning_steps", "reasoning", "solution", "process", "chain_of_thought")
 _ANSWERS = ("final_answer", "finalanswer", "answer", "final_result", "result", "conclusion", "solution")
@@ -199,7 +199,7 @@ _TEXTS = frozenset({
 _NUMBERED = re.compile(r"(?:step)?_?(\d{1,4})")
 _WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s_-]+")
 
-# Other beginnings of what a program may have printed: objects, texts and tuples.
+# Other beginnings of values printed by a program: objects, strings and tuples.
 _STARTS = ("{", '"', "'", "('", '("')
 
 
@@ -212,7 +212,7 @@ def read_step_list(text: str) -> Steps | str | None:
 
     Raises `UserError` if a list contains both texts and other values.
     """
-    value = _parsed(text)
+    value = _parse_value(text)
     if isinstance(value, str):
         return value if "\n" in value else None
     if isinstance(value, Mapping):
@@ -226,7 +226,7 @@ def read_step_list(text: str) -> Steps | str | None:
     return [_step(step, number) for number, step in enumerate(value, start=1)] if _has_text(value) else None
 
 
-def _parsed(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """Return the value that a program printed, or None if the text is ordinary prose."""
     lines = text.splitlines()
     try:

@@ -30,18 +30,18 @@ _THINKING = (
     ("<|channel>thought", "<channel|>"),
     ("<unused94>thought", "<unused95>"),
 )
-# What gpt-oss thinks, as a turn of its own. The sign at its end ends turns of other models too.
+# The thoughts of gpt-oss, which have their own turn. Its end token also ends turns of other models.
 _ANALYSIS = re.compile(
     r"(?:<\|start\|>assistant)?<\|channel\|>analysis(?: [^<>]{0,40})?<\|message\|>(.*?)"
     r"(?:<\|end\|>|(?=<\|start\|>)|\Z)",
     re.DOTALL,
 )
-# Before a short answer these hold the solution itself.
+# Before a short answer, these tags hold the solution itself.
 _WORKING = (("<reasoning>", "</reasoning>"), ("<analysis>", "</analysis>"), ("<scratchpad>", "</scratchpad>"))
 _LONGEST_ANSWER = 80
 _ANSWER_TAG = re.compile(r"</?(?:answer|solution|response)>", re.IGNORECASE)
 
-# The signs of chat templates at the beginning of a model's turn, and at its end.
+# The special tokens of chat templates at the beginning and at the end of a model's turn.
 _TURN = re.compile(
     r"<\|im_start\|>[ \t]*assistant[ \t]*\n?|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model"
     r"|<\|turn>model|<\|assistant\|>|<｜Assistant｜>|\[/INST\]|<\|(?:START_OF_TURN_TOKEN|START_RESPONSE)\|>"
@@ -63,7 +63,7 @@ _DIALOGUE = re.compile(
 )
 # The first of two tags around the whole solution.
 _WHOLE = re.compile(r"\s*<(\|begin_of_)?(answer|solution|response|output|final)(?(1)\|)>", re.IGNORECASE)
-# Every word of an opening is one of these, and at least one is in `_OPENERS`: it says nothing about the problem.
+# Every word of an opening is one of these, and at least one is in `_OPENERS`. It says nothing about the problem.
 _OPENERS = words(
     """
     sure certainly course absolutely okay ok alright hello hi hey gladly definitely happy glad great
@@ -116,7 +116,7 @@ def unclosed_thought(text: str) -> str:
 
 def set_thoughts_aside(text: str) -> tuple[str, list[str]]:
     """Split a model's turn into its text and its thoughts without their tags. Nothing else is set aside, and a turn
-    without a thought is returned to the letter."""
+    without a thought is returned unchanged."""
     rest, asides = _set_thinking_aside(text, _THINKING)
     if analysis := [match[1].strip() for match in _ANALYSIS.finditer(rest)]:
         rest = _TOKEN.sub("", _ANALYSIS.sub("", rest)).strip()
@@ -135,9 +135,9 @@ def set_openings_aside(text: str) -> tuple[str, list[str]]:
     rest = _ANALYSIS.sub("", rest)
     rest, before, after = _set_turns_aside(rest)
     answered, working = _set_thinking_aside(rest, _WORKING)
-    if working and (len(_ANSWER_TAG.sub("", answered).strip()) > _LONGEST_ANSWER or "\n" in _inner(answered)):
+    if working and (len(_ANSWER_TAG.sub("", answered).strip()) > _LONGEST_ANSWER or "\n" in _unwrap(answered)):
         rest, asides = answered, [*asides, *working]
-    rest = _inner(rest)
+    rest = _unwrap(rest)
     if not rest.strip():
         return text, []
     asides = [*before, *asides]
@@ -147,7 +147,7 @@ def set_openings_aside(text: str) -> tuple[str, list[str]]:
     return rest[opening:].strip("\n"), [*asides, *after]
 
 
-def _inner(text: str) -> str:
+def _unwrap(text: str) -> str:
     """Return a solution without tags that enclose all of it. A solution without such tags is returned unchanged."""
     whole = _WHOLE.match(text)
     if whole is None:
@@ -192,7 +192,7 @@ def _set_thinking_aside(text: str, signs: Sequence[tuple[str, str]]) -> tuple[st
     for opener, closer in signs:
         pieces, position = [], 0
         while (stop := lower.find(closer, position)) >= 0:
-            # The opening sign may stand in the prompt, not in the answer.
+            # The opening tag may be in the prompt instead of the answer.
             start = lower.find(opener, position, stop)
             start = start if start >= 0 else position
             stop += len(closer)
@@ -227,7 +227,7 @@ def _is_opening(piece: str, ends_line: bool) -> bool:
     ]
     if not words or len(words) > 25 or not set(words) <= _WORDS:
         return False
-    # "Solve" without a sign after it is the beginning of a sentence that was not finished in this piece.
+    # "Solve" without punctuation after it is the beginning of a sentence that does not end in this piece.
     return not _OPENERS.isdisjoint(words) and (ends_line or piece.rstrip("*_ ").endswith((".", "!", ":")))
 
 
@@ -249,7 +249,7 @@ _STEP_TAG = re.compile(
 
 _LINE_ENDS = re.compile("\r\n?|[\x85\u2028\x0b]")
 _PARAGRAPH_ENDS = re.compile("[\u2029\x0c]")
-# Lines of white space alone are blank as they are; these also hold something that nobody sees.
+# Lines with only white space are blank anyway; these also contain invisible characters.
 _INVISIBLE_LINE = re.compile(rf"^[ \t{SPACES}]*+[{INVISIBLE}][ \t{SPACES}{INVISIBLE}]*+$", re.MULTILINE)
 _FENCED = re.compile(r"(```.*?```|~~~.*?~~~)", re.DOTALL)
 _WRAPPED = re.compile(
@@ -264,8 +264,8 @@ _TAGS = re.compile(
 )
 _BLANKS = r"(?<![ \t])[ \t]*"
 _LINE_START = r"(?:\n|(?<![ \t]))[ \t]*"
-# Each notation and what it means in plain text, in the order in which they are replaced. White space before a sign
-# is matched from its beginning alone, or a long run of it would take quadratic time.
+# Each notation and its meaning in plain text, in the order in which they are replaced. White space before a sign is
+# matched only from its beginning; otherwise a long run of it would take quadratic time.
 _NOTATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), plain)
     for pattern, plain in (
@@ -303,7 +303,7 @@ def unwrapped(text: str) -> str:
     either is returned unchanged."""
     if wrapped := _WRAPPED.fullmatch(text):
         text = wrapped[2].strip()
-    # A text in one line with escaped line breaks was printed by a program. LaTeX such as \neq is none.
+    # A text on one line with escaped line breaks was printed by a program. LaTeX such as \neq is not a line break.
     is_escaped = "\n" not in text and not text.startswith(("{", "[", '"', "'")) and _ESCAPED_BLANK.search(text)
     return _ESCAPED_BREAK.sub(lambda match: "\n" * match[0].count("\\n"), text) if is_escaped else text
 

@@ -10,7 +10,7 @@ Span = tuple[int, int]
 
 _OPENERS = re.compile(r"(?<!\\)\\\[|\$\$|(?<!\\)\\\(|\[asy\]|```|~~~|\\begin\{([A-Za-z]+\*?)\}")
 _CLOSERS = {"\\[": "\\]", "$$": "$$", "\\(": "\\)", "[asy]": "[/asy]", "```": "```", "~~~": "~~~"}
-# The text between two dollar signs is maths if it neither begins nor ends with white space; else they mean money.
+# Text between two dollar signs is maths if it neither begins nor ends with white space; otherwise they mean money.
 _INLINE = re.compile(r"(?<![\\$])\$(?![\s$])(?:\\.|[^$\\\n]){0,2000}?(?<!\s)\$(?![\d$])|`[^`\n]+`")
 
 
@@ -64,10 +64,10 @@ def unbroken_lines(text: str) -> list[str]:
 
 _END = re.compile(r"[.!?؟](?:[\"'”’)\]*_]{0,4})\s+(?=\S)")
 _FORMULA_END = re.compile(r"[.!?]\s*(?:\\\]|\\\)|\$\$?)\s+(?=\S)")
-# These end a sentence wherever they stand; only the full-width point may be one within a number.
+# These end a sentence wherever they occur; only the full-width point may be a decimal point.
 _STOPS = STOPS.replace("．", "")
 _STOP = re.compile(rf"(?<![{_STOPS}])(?:[{_STOPS}]++|．(?!\d))[\"'”’」』）)\]*_]{{0,4}}+\s*+(?=\S)")
-# The beginning of a sentence: a capital, a digit, maths, an opening sign, or a variable with its relation.
+# The start of a sentence: a capital, a digit, maths, an opening bracket or quote, or a variable with a relation.
 _START = re.compile(r"[\"'“‘(\[*_¿¡«„]{0,4}(?:[^\W\da-z_]|\d|\$|\\[\[(]|\\begin|√|[a-z]\s*[=<>≤≥]|[a-z]\([a-z]\))")
 _ABBREVIATION = re.compile(
     r"""(?:^|[\s(])(?:
@@ -78,12 +78,12 @@ _ABBREVIATION = re.compile(
     )\.$""",
     re.VERBOSE,
 )
-# The first half of an abbreviation of two letters, before the second: "z. B.", "d. h.", "p. ej."
+# The first half of an abbreviation with two letters, before the second half: "z. B.", "d. h.", "p. ej."
 _HALF = re.compile(r"(?:^|[\s(])[^\W\d_]\.$")
 _OTHER_HALF = re.compile(r"[^\W\d_](?:j)?\.\s")
-# Units end sentences too ("It is 3 ft. The …"); before a number or a small letter they do not.
+# Units can end sentences too ("It is 3 ft. The …"), but not before a number or a small letter.
 _UNIT = re.compile(r"(?:sq|cu|ft|yd|lbs?|oz|hrs?|mins?|secs?|etc|a\.m|p\.m)\.$")
-# These abbreviate before a number: "No. 3", but "No. The sum is even."
+# These are abbreviations before a number: "No. 3", but "No. The sum is even."
 _NUMBERED = re.compile(
     r"(?:^|[\s(])(?:figs?|eqs?|eqn|nos?|secs?|chs?|thm|def|prop|lem|cor|vol|pp?)\.$", re.IGNORECASE
 )

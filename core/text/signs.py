@@ -22,14 +22,14 @@ TIMES = "×✕✖⨉⨯·\u0387∙⋅•∗＊"
 OVER = "÷⁄∕➗／"
 COLONS = "∶꞉：﹕"
 STOPS = "。．｡！？।॥۔።։။។"
-"""Signs of other scripts that end a sentence, with or without a space behind them."""
+"""Signs of other scripts that end a sentence, with or without a space after them."""
 
 SPACES = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 INVISIBLE = (
     "\xad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
     "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
 )
-"""Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks: nothing that a reader sees."""
+"""Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks: nobody sees them."""
 
 CURRENCY = "$€£¥₹¢₩₽₺₪₴₦₫฿₱₡₲₵₸₼₿＄￡￥￠￦"
 UNSPACED = f'+-*/=<>^~±∓≤≥≠≈≡→⇒()[]{{}}|\\,;:!?%"{CURRENCY}'
@@ -46,12 +46,12 @@ RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 LOWERED = "₀₁₂₃₄₅₆₇₈₉"
 """Superscript and subscript digits, in order. They stand for powers and indices, not for the digits themselves."""
 
-# The zeros of other scripts: Arabic-Indic, Persian, those of India, Thai, full width and mathematical letters.
+# The zeros of other scripts: Arabic-Indic, Persian, Indian, Thai, full width and mathematical digits.
 _ZEROS = "٠۰०০੦૦୦௦౦೦൦๐０𝟎𝟘𝟢𝟬𝟶"
 
 
 def _plain_signs() -> dict[str, str]:
-    # Full-width forms lie in the order of ASCII.
+    # Full-width forms are in the order of ASCII.
     same = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
     same |= {chr(ord(zero) + digit): str(digit) for zero in _ZEROS for digit in range(10)}
     groups = (
@@ -70,15 +70,15 @@ def _plain_signs() -> dict[str, str]:
 
 
 PLAIN: Mapping[int, str] = {ord(sign): plain for sign, plain in _plain_signs().items()}
-"""The plain sign of each other one, a character for a character, for `str.translate`."""
+"""Maps each variant to its plain sign, one character to one character, for `str.translate`."""
 
-# Fillers, a blank pattern of Braille, and signs that only choose how the one before them is drawn.
+# Fillers, the blank Braille pattern, and variation selectors.
 _UNSEEN = frozenset(f"{INVISIBLE}\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
     map(chr, range(0xFE00, 0xFE10)), map(chr, range(0xE0100, 0xE01F0))
 )
 # Letters and digits, each above the Latin letter that it looks like.
 _LOOKALIKES = str.maketrans(
-    # Cyrillic, Greek, Armenian, others.
+    # Cyrillic, Greek, Armenian and others.
     "аАвВсСԁеЕԌһНіІјЈкКӏМмоОрРԛԚѕЅтТԝԜхХуУүҮѵ" + "αΑΒϲϹΕΖηΗιΙκΚΜΝνοΟσρΡτΤυγΥχΧ" + "օՕսՍհոցՏ" + "ıɑɡȷ01I|",
     "aABBcCdeEGhHiljJkKlMMoOpPqQsSTTwWxXyYyYv" + "aABcCEZnHilkKMNvoOopPTTuyYxX" + "oOuUhngS" + "iagjolll",
 )
@@ -114,33 +114,33 @@ def comparable(text: str) -> str:
 
 
 def searchable(text: str) -> str:
-    """Return a text in the form in which texts are searched: comparable, with any run of white space, line breaks
-    included, as one space, and none beside the signs of `UNSPACED`."""
+    """Return a text in the form in which texts are searched: comparable, with each run of white space (or line
+    breaks) as one space, and none next to the signs in `UNSPACED`."""
     return _BESIDE.sub("", _SPACE_RUN.sub(" ", comparable(text)))
 
 
 def reads_alike(text: str, other: str) -> bool:
     """True if a reader could take one short text, such as a name, for the other. Letters of Cyrillic, Greek and
     Armenian count as the Latin ones that they look like, and invisible characters and case are ignored."""
-    return not _looks(text).isdisjoint(_looks(other))
+    return not _lookalike_forms(text).isdisjoint(_lookalike_forms(other))
 
 
 def shows_nothing(text: str) -> bool:
     """True if a short text, such as a name, has no visible character."""
-    return is_blank(_visible(text))
+    return is_blank(_visible_text(text))
 
 
-def _looks(text: str) -> set[str]:
+def _lookalike_forms(text: str) -> set[str]:
     """Return forms of a text for comparing looks: texts that look alike share at least one form. Only the first
     form is case-sensitive: a capital i looks like a small l."""
-    visible = _visible(text)
+    visible = _visible_text(text)
     lookalike = visible.translate(_LOOKALIKES)
     for pair, single in (("rn", "m"), ("vv", "w")):
         lookalike = lookalike.replace(pair, single)
     return {visible.casefold(), lookalike.casefold()}
 
 
-def _visible(text: str) -> str:
+def _visible_text(text: str) -> str:
     letters = unicodedata.normalize("NFKD", text.translate(_COMPARABLE))
     return " ".join("".join(sign for sign in letters if sign not in _UNSEEN).split())
 
@@ -154,23 +154,23 @@ def is_blank(text: str) -> bool:
 def pattern(query: str) -> re.Pattern[str]:
     """Return a pattern that finds `query` in unprocessed text as `searchable` does, ignoring case."""
     signs = searchable(query).strip()
-    forms = [_SPACED if sign == " " else _any_form(sign) + _between(sign, after) for sign, after in pairwise(signs)]
-    return re.compile("".join((*forms, *map(_any_form, signs[-1:]))), re.IGNORECASE)
+    forms = [_SPACED if sign == " " else _forms(sign) + _separator(sign, after) for sign, after in pairwise(signs)]
+    return re.compile("".join((*forms, *map(_forms, signs[-1:]))), re.IGNORECASE)
 
 
 _BLANK = f" {BREAKS}{SPACES}"
 _SPACED = f"[{_BLANK}][{_BLANK}{INVISIBLE}]*"
 
 
-def _between(sign: str, after: str) -> str:
+def _separator(sign: str, after: str) -> str:
     """Return a pattern for the text that may separate two signs without making a difference."""
     is_unspaced = sign in UNSPACED or after in UNSPACED
     return f"[{_BLANK}{INVISIBLE}]*" if is_unspaced else f"[{INVISIBLE}]*"
 
 
-def _any_form(sign: str) -> str:
+def _forms(sign: str) -> str:
     forms = {sign, unicodedata.normalize("NFD", sign), *_SAME.get(sign, "")}
-    # With an accent behind it, it is another letter.
+    # Followed by a combining accent, it is a different letter.
     accents = "".join(mark for mark in _ACCENTS if any(_is_single(form + mark) for form in (sign, sign.upper())))
     return f"(?:{'|'.join(map(re.escape, sorted(forms)))})" + (f"(?![{accents}])" if accents else "")
 

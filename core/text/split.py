@@ -79,8 +79,8 @@ class Split:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The metadata by which a trace keeps the thinking: that which is set aside, without its tags, and the
-        number of steps that are thinking."""
+        """The metadata in which a trace keeps the thinking: what is set aside, without its tags, and the number of
+        steps that are thinking."""
         thinking = "\n\n".join(filter(None, map(thinking_in, self.set_aside)))
         aside = {THINKING: thinking} if thinking else {}
         return aside | ({THOUGHT_STEPS: self.thinking} if self.thinking else {})
@@ -151,7 +151,7 @@ def split_answer(solution: str, thoughts: Sequence[str], *, judged: bool) -> Spl
 
 def _texts(solution: str) -> list[str]:
     """Return the texts of the steps of a solution that is not a printed list."""
-    steps = (_trimmed(step) for step in _split(marked_up_lines(solution).strip("\n")))
+    steps = (_trim(step) for step in _split(marked_up_lines(solution).strip("\n")))
     return [step for step in steps if not is_blank(step)]
 
 
@@ -160,10 +160,10 @@ def _split(text: str) -> list[str]:
         return _without_marks([part.strip() for part in parts])
     lines = unbroken_lines(text)
     for start, stop in _blocks(lines):
-        # A rule below a sum is none between parts.
+        # A rule below a sum does not separate parts.
         if stop == start + 1 and _RULE.fullmatch(lines[start]):
             lines[start] = ""
-    for broken in itertools.chain([lines], (_broken(text, mark) for mark in INLINE)):
+    for broken in itertools.chain([lines], (_break_at_marks(text, mark) for mark in INLINE)):
         for style in STYLES:
             if starts := _numbered(broken, style):
                 return _items(broken, starts, style)
@@ -193,7 +193,7 @@ def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _trimmed(step: str) -> str:
+def _trim(step: str) -> str:
     """Remove the blank lines around a step. If all its lines are indented, as in code, only their common
     indentation is removed."""
     lines = step.strip("\n").rstrip().split("\n")
@@ -333,7 +333,7 @@ def _last_paragraph(lines: list[str]) -> int:
     return blocks[0][0] if blocks else 0
 
 
-def _broken(text: str, mark: re.Pattern[str]) -> list[str]:
+def _break_at_marks(text: str, mark: re.Pattern[str]) -> list[str]:
     """Return the lines of a text, with a line break inserted before each step mark in the middle of a line. The
     result is empty if the text has fewer than two such marks."""
     marks = list(mark.finditer(plain_marks(text)))
@@ -384,7 +384,7 @@ def _paragraphs(lines: list[str]) -> list[str]:
     paragraphs: list[list[str]] = []
     is_open = False
     for text in ("\n".join(lines[start:stop]) for start, stop in _blocks(lines)):
-        if paragraphs and (is_open or _goes_on(paragraphs[-1][-1], text)):
+        if paragraphs and (is_open or _announces_more(paragraphs[-1][-1], text)):
             paragraphs[-1].append(text)
         else:
             paragraphs.append([text])
@@ -392,7 +392,7 @@ def _paragraphs(lines: list[str]) -> list[str]:
     return ["\n\n".join(parts) for parts in paragraphs]
 
 
-def _goes_on(paragraph: str, following: str) -> bool:
+def _announces_more(paragraph: str, following: str) -> bool:
     """True if a paragraph announces the maths, code or list after it, or ends in a comma or an open formula."""
     end = paragraph.rstrip()
     if end.rstrip("*_").endswith((":", ",")) and _GOES_ON.match(following):
@@ -419,7 +419,7 @@ def _split_lines(lines: list[str]) -> list[str]:
             steps[-1] += f"\n{line}"
         else:
             steps.append(line)
-        # One sign without a blank line around is a comment in code.
+        # A single # without blank lines around it is a comment in code.
         is_open = _HEADING.fullmatch(line) is not None and not line.startswith("# ")
     return sentences(steps[0]) if len(lines) == 1 else steps
 

@@ -94,7 +94,7 @@ def browse(
     negative.
     """
     if limit < 0 or offset < 0:
-        raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
+        raise ValueError(f"limit {limit} and offset {offset}, expected 0 or more")
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, sort)
         order = columns.order(columns.chosen)

@@ -33,7 +33,7 @@ SOLUTION_GOLD = ("with", "without")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TraceColumns(TraceGold):
-    """The `n` traces of a dataset in file order, with what filters read of their gold labels.
+    """The `n` traces of a dataset in file order, with the facts about their gold labels that filters use.
 
     - `first_error` is the 0-based index of the first gold error, or `SILENT` if there is none.
     - `gold` is an index into `GOLD`.
@@ -95,16 +95,16 @@ class TraceColumns(TraceGold):
 
     @property
     def nbytes(self) -> int:
-        """The size in bytes, with everything that is derived once it is needed."""
+        """The size in bytes, including everything that is derived on demand."""
         for name, value in vars(type(self)).items():
             if isinstance(value, cached_property):
                 getattr(self, name)
         arrays = sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
-        # The names are references of eight bytes.
+        # Names are references of eight bytes each.
         return arrays + 8 * (len(self.ids) + len(self.digests) + len(self.groups))
 
     def any_step(self, hit: Bools) -> Bools:
-        """Return a mask of shape (n,) that selects the traces of which a step is hit. `hit` has shape (steps,)."""
+        """Return a mask of shape (n,) that selects the traces with a step that is hit. `hit` has shape (steps,)."""
         return np.logical_or.reduceat(hit, starts(self.counts)) if len(self) else np.zeros(0, np.bool_)
 
 
@@ -118,7 +118,7 @@ OUTCOME_NAMES = tuple(outcome.value for outcome in OUTCOMES)
 BINS = 20
 """The number of bins of equal width for the validities of steps; 1 is in the last."""
 
-# In single precision like validities, so that one on an edge is in the bin that begins there.
+# In single precision, like validities, so that a validity on an edge is in the bin that begins there.
 _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
 
 
@@ -230,7 +230,7 @@ def _verdicts(
         )
         read = (table.label != SILENT) & ~np.isnan(step_validity)
         cells[at] = np.bitwise_or.reduceat(np.where(read, bit, 0), first)
-    # A step counts as wrong below the threshold, or by its word.
+    # A step counts as wrong below the threshold, or according to its verdict in words.
     first_wrong = table.first(step_validity < np.float32(_WORD_THRESHOLD if outputs.in_words else cut.validity))
     unscored = table.first(np.isnan(step_validity))
     bins = np.full(len(traces.label), SILENT, np.int8)
@@ -248,7 +248,7 @@ def _verdicts(
         unread = np.isnan(validity) | (outputs == Outputs.CHECKS)
         called_redundant = validity < np.float32(bound)
     if outputs == Outputs.VERDICT and (redundancy > 0).any():
-        # Verdicts on redundancy say nothing of validity.
+        # Verdicts on redundancy say nothing about validity.
         redundancy, least_redundancy = 1 - whole, np.float32(_WORD_THRESHOLD)
         validity, comparable = np.full_like(validity, np.nan), np.zeros_like(comparable)
     elif outputs != Outputs.THREE_WAY:

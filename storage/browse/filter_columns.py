@@ -101,7 +101,7 @@ class BrowseColumns:
         """The facets, keyed by filter field. Those of verdicts are included only if the filter names an
         evaluator."""
         traces = self.traces
-        # Without a redundant step in the gold labels, nobody asks which solutions have none.
+        # If no gold label is redundant, a filter for solutions without redundant steps is of no use.
         asks = self._where.gold == "not-redundant" or bool(traces.redundant.any())
         not_redundant = (
             traces.solutions == SOLUTION_GOLD.index("without") if asks else np.zeros(len(traces), np.bool_)
@@ -128,23 +128,23 @@ class BrowseColumns:
     @cached_property
     def chosen(self) -> Bools:
         """A mask of shape (n,) that selects the traces that meet every condition."""
-        return self._meeting(self._conditions)
+        return self._matches(self._conditions)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Return, for each value of each facet, the number of traces that have it and meet the conditions on other
         fields."""
-        return {name: facet.count(self._all_but(name)) for name, facet in self.facets.items()}
+        return {name: facet.count(self._matches_without(name)) for name, facet in self.facets.items()}
 
     def loosened(self) -> dict[str, int]:
         """Return, for each condition, the number of traces that meet all the other conditions."""
-        return {name: int(np.count_nonzero(self._all_but(name))) for name in self._conditions}
+        return {name: int(np.count_nonzero(self._matches_without(name))) for name in self._conditions}
 
-    def _all_but(self, name: str) -> Bools:
+    def _matches_without(self, name: str) -> Bools:
         if name not in self._conditions:
             return self.chosen
-        return self._meeting({other: mask for other, mask in self._conditions.items() if other != name})
+        return self._matches({other: mask for other, mask in self._conditions.items() if other != name})
 
-    def _meeting(self, conditions: Mapping[str, Bools]) -> Bools:
+    def _matches(self, conditions: Mapping[str, Bools]) -> Bools:
         matches = np.ones(len(self.traces), np.bool_)
         for mask in conditions.values():
             matches &= mask
@@ -208,10 +208,10 @@ class BrowseColumns:
         return self.facets[name].has(getattr(where, name))
 
     def _key(self) -> Floats32:
-        by = self._sort.by
-        if by in _OF_EVALUATOR:
-            return getattr(self.in_mode, by)
-        if by == "steps":
+        column = self._sort.by
+        if column in _OF_EVALUATOR:
+            return getattr(self.in_mode, column)
+        if column == "steps":
             return self.traces.counts.astype(np.float32)
         error = self.traces.first_error
         return np.where(error == SILENT, np.nan, error).astype(np.float32)
@@ -284,4 +284,4 @@ def _check(where: TraceFilter, sort: Sort) -> None:
     if where.other is None and where.is_set("other_mistake"):
         raise UserError("The other_mistake filter needs another evaluator.", "Choose one to compare with.")
     if where.evaluator is None and sort.by in _OF_EVALUATOR:
-        raise UserError(f"The order by {sort.by} needs an evaluator.", "Choose one.")
+        raise UserError(f"Sorting by {sort.by} needs an evaluator.", "Choose one.")

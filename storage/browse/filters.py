@@ -20,13 +20,13 @@ from stepsight.storage.browse.metadata import MetaCondition
 LONGEST_TEXT = 1000
 MOST_META = 8
 """The largest number of conditions on metadata."""
-# A name and a value of the longest that are offered; in quotes a character may take six.
+# The longest name and value that are offered; in quotes, a character may take six.
 LONGEST_META = 3000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error", "doubt"]
 _ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell", "bin")
 OF_DATASET = (*_ABOUT_EVALUATOR, "evaluator", "other", "errors", "group", "meta")
 """The parts of a filter that mean something else on another dataset."""
-# The evaluators, the mode and the kind of error that conditions refer to; by themselves these are no conditions.
+# The evaluators, the mode and the kind of error that conditions refer to; these are not conditions themselves.
 _READING = ("evaluator", "mode", "other", "errors")
 
 
@@ -95,7 +95,7 @@ class Conditions(BaseModel):
     model_config = ConfigDict(frozen=True, validate_by_name=True)
 
     gold: Literal["any", "error", "clean", "redundant", "not-redundant", "missing"] = Field(
-        default="any", description="What the gold says of the solution."
+        default="any", description="What the gold says about the solution."
     )
     text: Annotated[
         str, AfterValidator(str.strip), checked(lambda text: text and check_text(text, "the text to search for"))
@@ -124,22 +124,22 @@ class Conditions(BaseModel):
     evaluator: Any = None
     mode: Literal["offline", "online"] = Field(default="offline", description="The mode of these judgments.")
     verdict: Literal["any", "valid", "invalid", "redundant", "unjudged"] = Field(
-        default="any", description="What the evaluator says of the solution."
+        default="any", description="What the evaluator says about the solution."
     )
     errors: Literal["", "invalid", "redundant"] = Field(
-        default="", description="The errors that outcomes are of; else the first that the gold has."
+        default="", description="The kind of error that outcomes concern; by default the first in the gold."
     )
     mistake: _Mistake = Field(
-        default="any", description="Of the first step called wrong, against the gold's first error."
+        default="any", description="The outcome: the first step called wrong, compared with the gold's first error."
     )
     modes: Literal["any", "agree", "disagree"] = Field(
         default="any", description="Whether the verdicts of both modes agree."
     )
     against: Any = None
     other: Any = None
-    other_mistake: _Mistake = Field(default="any", description="The same of the other evaluator.")
+    other_mistake: _Mistake = Field(default="any", description="The same for the other evaluator.")
     change: float = Field(
-        default=0, ge=0, le=1, allow_inf_nan=False, description="The least absolute retroactive change of any step."
+        default=0, ge=0, le=1, allow_inf_nan=False, description="The least absolute retroactive change of a step."
     )
     cell: Annotated[str, AfterValidator(_check_cell)] = Field(
         default="", description="Gold label and the evaluator's, such as neg-pos, of any step."
@@ -219,9 +219,9 @@ class NamedFilter(Conditions):
     """Conditions that refer to evaluators by name, as users do. An empty name stands for no evaluator."""
 
     evaluator: str = Field(
-        default="", description="Whose judgments the following are about; else the first that judged."
+        default="", description="The evaluator of the following conditions; by default the first that judged."
     )
-    against: str = Field(default="", description="Another evaluator, whose verdict differs.")
+    against: str = Field(default="", description="Another evaluator, whose verdict must differ.")
     other: str = Field(default="", description="Another evaluator, to compare with.")
 
     def with_ids(self, evaluator: int | None, against: int | None = None, other: int | None = None) -> TraceFilter:

@@ -30,10 +30,10 @@ LONGEST_NAME = 200
 MOST_FIELDS = 200
 """The number of fields that are offered: the commonest, with names of at most `LONGEST_NAME` characters."""
 
-# The number of a field's texts that are kept in memory, and their greatest length. Others are read when needed.
+# The number of texts of a field kept in memory, and their greatest length. Other texts are read when needed.
 _MOST_VALUES = 1000
 _LONGEST_VALUE = 200
-# Below it, no two integers are the same float.
+# Below this, no two integers are the same float.
 _EXACT = 2**53
 
 Operator = Literal["=", "~", ">=", "<="]
@@ -86,7 +86,7 @@ class MetaCondition:
             raise UserError(f"{written!r:.60} found, {_EXPECTED}")
         operator, value = match["operator"], match["value"]
         assert operator in get_args(Operator)
-        condition = cls(_unquoted(match["field"]), operator, value)  # type: ignore[arg-type]  # as just asserted
+        condition = cls(_unquote(match["field"]), operator, value)  # type: ignore[arg-type]  # as just asserted
         if operator in (">=", "<=") and math.isnan(condition.number):
             raise UserError(f"{value!r:.60} found after {operator}, expected a number.")
         if operator == "~" and not value.strip():
@@ -119,7 +119,7 @@ def quoted(field: str) -> str:
     return field if _PLAIN.fullmatch(field) else json.dumps(field, ensure_ascii=False)
 
 
-def _unquoted(field: str) -> str:
+def _unquote(field: str) -> str:
     if not field.startswith('"'):
         return field.strip()
     try:
@@ -243,21 +243,21 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
     """Yield (trace id, text, number) for every value of a field. The number is NaN if the value is not numeric."""
     statement = text(_VALUES[session.get_bind().dialect.name])
     values = {"dataset": dataset_id, "field": field}
-    # Not through the session, whose work on each row would take most of the time.
+    # Read without the session, whose work on each row would take most of the time.
     for part in session.connection().execute(statement, values, execution_options=IN_PARTS).partitions():
         for id, kind, value in part:
             if kind in ("text", "string"):
                 yield id, value, math.nan
             elif kind == "array":
-                items = {_written(item) for item in read_stored(value) if item is not None}
+                items = {_text_and_number(item) for item in read_stored(value) if item is not None}
                 yield from ((id, *item) for item in sorted(items, key=lambda item: item[0]))
             elif kind in ("true", "false"):
-                yield (id, *_written(kind == "true"))
+                yield (id, *_text_and_number(kind == "true"))
             else:
-                yield (id, *_written(read_stored(value) if isinstance(value, str) else value))
+                yield (id, *_text_and_number(read_stored(value) if isinstance(value, str) else value))
 
 
-def _written(value: Any) -> tuple[str, float]:
+def _text_and_number(value: Any) -> tuple[str, float]:
     """Return a value as text and as a number, which is NaN if the value is not numeric. 1 and 1.0 give the same
     text."""
     if isinstance(value, str):

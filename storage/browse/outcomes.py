@@ -29,9 +29,9 @@ BY_LENGTH = "steps"
 """In place of a metadata field: the number of steps."""
 MOST_VALUES = 20
 """The number of values of a field for which outcomes are counted, the most common first."""
-# Numbers and lengths of more values are counted in as many ranges, of about equal numbers of traces.
+# Numbers and lengths with more values are counted in this many ranges, with about equal numbers of traces.
 _RANGES = 4
-# The fields of `TraceFilter` that select what is counted by.
+# The fields of `TraceFilter` that select the traces of each value counted by.
 _FILTERS = {BY_LENGTH: ("length",)}
 
 

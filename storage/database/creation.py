@@ -19,14 +19,14 @@ VERSION = 3
 STAMP = "stepsight_schema"
 """The table that holds the version of a store's schema."""
 
-# Some of the tables that every store has, and the one with which versions before 1.0.0 stamped it.
+# Some of the tables that every store has, and the table with which versions before 1.0.0 stamped it.
 _TABLES, _EARLIER = {"datasets", "traces", "judgments"}, "alembic_version"
-# Any number will do, as long as every process that creates a store asks for the same lock.
+# Any number will do, as long as every process that creates a store requests the same lock.
 _LOCK = 5_749_207_318
-# The first with the tokenizer that the search rests on.
+# The first version with the tokenizer that search needs.
 _SQLITE = (3, 34)
-# The append-only tables, and whether the log still has to keep a row `old` of one: what people did can be deleted
-# only if the campaign is closed and its log has been exported.
+# The append-only tables, each with the condition under which a row `old` must be kept: what people did can be
+# deleted only if the campaign is closed and its log has been exported.
 _APPEND_ONLY = {
     "label_events": "NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = old.campaign_id"
     " AND campaigns.closed IS NOT NULL AND campaigns.exported IS NOT NULL)",
@@ -47,8 +47,8 @@ def is_created(connection: Connection, name: str) -> bool:
         return False
     if tables >= _TABLES | {_EARLIER}:
         raise UserError(
-            f"{name}: a store of a version before 1.0.0, which this one does not read.",
-            "Name another one (--db PATH), or move this one away. To bring its labels over, export each campaign's"
+            f"{name}: a store of a version before 1.0.0, which this version cannot read.",
+            "Use another store (--db PATH), or move this one away. To keep its labels, export each campaign's"
             " log with that version (stepsight export labels NAME FILE --format events); here, import the traces"
             " again, then each log (stepsight import labels FILE).",
         )
@@ -78,7 +78,7 @@ def create(connection: Connection, name: str) -> None:
 
     If several processes open a new store at once, the first one creates the schema while the others wait.
     """
-    # Most stores exist, and light commands do without these models. With what they import, they are all there are.
+    # Most stores exist, and light commands do not need these models. With what they import, they are all there are.
     from stepsight.storage.database import jobs_schema, labelling_schema  # noqa: F401
 
     if connection.dialect.name == "postgresql":
@@ -98,7 +98,7 @@ def _sqlite_rules() -> Iterable[str]:
             f"This Python has SQLite {sqlite3.sqlite_version}.",
             "Use one with SQLite 3.34 or newer, or a store on PostgreSQL.",
         )
-    # The texts are stored once more, so that one can be taken out of the index without knowing what it was.
+    # The texts are stored a second time, so that a text can be removed from the index without knowing it.
     yield "CREATE VIRTUAL TABLE trace_search USING fts5(text, tokenize = 'trigram')"
     yield (
         "CREATE TRIGGER traces_deleted AFTER DELETE ON traces BEGIN"
@@ -114,15 +114,15 @@ def _sqlite_rules() -> Iterable[str]:
 
 def _postgresql_rules() -> Iterable[str]:
     signs = [*map(chr, PLAIN), *INVISIBLE]
-    # `translate` removes the characters that have no counterpart, which are the invisible ones.
+    # `translate` removes characters without a counterpart, which are the invisible ones.
     translated = f"translate($1, {_literal(signs)}, {_literal(PLAIN.values())})"
     is_ascii = "octet_length($1) = char_length($1)"
     plain = f"CASE WHEN {is_ascii} THEN $1 ELSE normalize({translated}, NFC) END"
-    form = f"regexp_replace({plain}, '{_any_of(' ' + BREAKS)}+', ' ', 'g')"
-    form = f"regexp_replace({form}, ' ?({_any_of(UNSPACED)}) ?', '\\1', 'g')"
+    form = f"regexp_replace({plain}, '{_character_class(' ' + BREAKS)}+', ' ', 'g')"
+    form = f"regexp_replace({form}, ' ?({_character_class(UNSPACED)}) ?', '\\1', 'g')"
     yield _search_function("search_form", "text", f"SELECT {form}")
-    # Every three characters in a row: PostgreSQL's own words would not find 3/4 or x^2. The function does not call
-    # the other one, which would not be found when a dump is restored.
+    # All trigrams: PostgreSQL's own words would not find 3/4 or x^2. The function does not call the other one,
+    # which could not be found while a dump is being restored.
     yield _search_function(
         "search_trigrams",
         "text[]",
@@ -163,5 +163,5 @@ def _literal(signs: Iterable[str]) -> str:
     return "U&'" + "".join(f"\\+{ord(sign):06X}" for sign in signs) + "'"
 
 
-def _any_of(signs: str) -> str:
+def _character_class(signs: str) -> str:
     return "[" + "".join(f"\\u{ord(sign):04X}" for sign in signs) + "]"

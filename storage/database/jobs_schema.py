@@ -46,7 +46,7 @@ def _words(kind: type[StrEnum]) -> Enum:
     return Enum(
         kind,
         native_enum=False,
-        # Another kind of job is no change of the schema.
+        # A new kind of job does not change the schema.
         create_constraint=kind is not Task,
         length=20,
         name=kind.__name__.lower(),
@@ -144,7 +144,7 @@ class Job(Base):
 
 
 class UploadRow(Base):
-    """A file that a user's browser has sent, and that lies under the name `file` in the folder of uploads.
+    """A file that a user's browser has sent, and that is stored under the name `file` in the folder of uploads.
 
     `sha256` is the hash of its content. An upload and its file are deleted once it has been imported, or a day
     after `touched`.

@@ -38,7 +38,7 @@ from stepsight.storage.database.stored_json import StoredJson
 
 KEY_LENGTH = 64
 PUBLIC_LENGTH = 16
-# The type of a label, a text, a count, suggested labels or a decision.
+# The type of a value: a label, a text, a count, suggested labels or a decision.
 Said = str | int | list[str | None] | dict[str, Any] | None
 
 
@@ -47,7 +47,7 @@ def new_public_id() -> str:
     return secrets.token_hex(PUBLIC_LENGTH // 2)
 
 
-def _looked_up(value: Any, *where: ColumnElement[bool]) -> Any:
+def _look_up(value: Any, *where: ColumnElement[bool]) -> Any:
     """Return the SQL expression for a value in another table."""
     return select(value).where(*where).correlate_except(UserRow, TraceRow, DatasetRow).scalar_subquery()
 
@@ -93,7 +93,7 @@ class InvitationRow(Base):
     """A link that lets somebody become a user or choose a new password. It is deleted when it is used or revoked.
 
     `name` is the name of the new user, or NULL if the new user may choose a name. If `user_id` is set, the link
-    instead lets that existing user choose a new password. Who accepts becomes an annotator of the campaign
+    instead lets that existing user choose a new password. Whoever accepts becomes an annotator of the campaign
     `campaign_id`, if that is set. The link contains a secret, of which only a hash is stored.
     """
 
@@ -233,7 +233,7 @@ class EventRow(Base):
         Index("ix_label_events_campaign_id", "campaign_id", "id"),
         Index("ix_label_events_slot_id", "slot_id", "id"),
         Index("ix_label_events_item_id", "item_id", "id"),
-        # By it the database looks for those that undo an event that is deleted.
+        # With this index, the database finds the events that undo a deleted event.
         Index("ix_label_events_of", "of"),
     )
 
@@ -250,7 +250,7 @@ class DisputeEntry(Base):
     state: Mapped[str | None] = mapped_column(String(20))
     text: Mapped[str] = mapped_column(Text)
     moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-    user: Mapped[str] = column_property(_looked_up(UserRow.name, UserRow.id == user_id))
+    user: Mapped[str] = column_property(_look_up(UserRow.name, UserRow.id == user_id))
 
     __table_args__ = (
         CheckConstraint("state IN ('open', 'accepted', 'rejected', 'withdrawn')", name="state"),
@@ -263,8 +263,8 @@ class Dispute(Base):
 
     `step` is 0-based. `gold` is the disputed label, and `proposed` is the label it should have. Both are label
     names, `valid`, or NULL for no label. `trace` is the id of the disputed trace within its `dataset`, `digest` its
-    digest at that time, and `changed` is true if it has another one by now. `state` is the last of the `entries`
-    that set one, or `open`. `others_decide` is true if somebody other than the author may accept the dispute.
+    digest at that time, and `changed` is true if that has changed since. `state` is the last of the `entries` that
+    set one, or `open`. `others_decide` is true if somebody other than the author may accept the dispute.
     """
 
     __tablename__ = "disputes"
@@ -279,12 +279,12 @@ class Dispute(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
     moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
-    trace: Mapped[str] = column_property(_looked_up(TraceRow.external_id, TraceRow.id == trace_id))
+    trace: Mapped[str] = column_property(_look_up(TraceRow.external_id, TraceRow.id == trace_id))
     dataset: Mapped[str] = column_property(
-        _looked_up(DatasetRow.name, DatasetRow.id == TraceRow.dataset_id, TraceRow.id == trace_id)
+        _look_up(DatasetRow.name, DatasetRow.id == TraceRow.dataset_id, TraceRow.id == trace_id)
     )
-    changed: Mapped[bool] = column_property(_looked_up(TraceRow.digest != digest, TraceRow.id == trace_id))
-    user: Mapped[str] = column_property(_looked_up(UserRow.name, UserRow.id == user_id))
+    changed: Mapped[bool] = column_property(_look_up(TraceRow.digest != digest, TraceRow.id == trace_id))
+    user: Mapped[str] = column_property(_look_up(UserRow.name, UserRow.id == user_id))
     state: Mapped[str] = column_property(
         func.coalesce(
             select(DisputeEntry.state)

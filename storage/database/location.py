@@ -17,7 +17,7 @@ from stepsight.core.trace import check_text
 VARIABLE = "STEPSIGHT_DB"
 # The first bytes of every SQLite database.
 _HEADER = 100
-# Parameters of a PostgreSQL address whose values are no secrets.
+# Parameters of a PostgreSQL address whose values are not secret.
 _SHOWN = ("host", "hostaddr", "port", "user", "dbname", "sslmode", "connect_timeout", "application_name")
 _EXPECTED = "Give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE."
 
@@ -56,7 +56,7 @@ def describe(url: URL) -> str:
     """Return the name under which a store is shown to users: its path, or its URL without passwords."""
     if url.get_backend_name() == "sqlite":
         return url.database or ""
-    # A password, or the place of one, may be there as well.
+    # It may also contain a password, or the location of one.
     query = {key: value if key in _SHOWN else "***" for key, value in url.query.items()}
     shown = url.set(drivername="postgresql", query=query)
     return shown.render_as_string(hide_password=True)
@@ -64,7 +64,7 @@ def describe(url: URL) -> str:
 
 def _default_file() -> Path:
     base = os.environ.get("XDG_DATA_HOME", "")
-    # The XDG specification says that a relative XDG_DATA_HOME is to be ignored.
+    # The XDG specification says that a relative XDG_DATA_HOME must be ignored.
     folder = Path(base) if os.path.isabs(base) else home_folder(VARIABLE) / ".local" / "share"
     path = folder / "stepsight" / "stepsight.db"
     try:
@@ -96,7 +96,7 @@ def _check_file(path: Path) -> None:
             raise UserError(f"{path}: the folder {path.parent} does not exist.", "Create it, or check the path.")
         if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
             raise UserError(f"{path}: cannot be written.", "Allow writing to the file and its folder.")
-        # SQLite takes a file of one byte for an empty one.
+        # SQLite treats a file of one byte as empty.
         if path.exists() and 0 < path.stat().st_size < _HEADER:
             raise UserError(f"{path}: not a database.", "Name a store, or a file that does not exist yet.")
     except OSError as error:

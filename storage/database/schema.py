@@ -41,8 +41,8 @@ NAME_LENGTH = 200
 ID_LENGTH = 500
 DIGEST_LENGTH = 64
 _LARGEST_ID = 2**31 - 1
-# For tables from which people delete: SQLite would give the largest id, once it is free, to the next row, and pages
-# that are still open, addresses and caches would take one for the other.
+# For tables from which people can delete rows: SQLite would reuse the largest id once it is free, and open pages,
+# addresses and caches would mistake the new row for the old one.
 NEW_IDS = {"sqlite_autoincrement": True}
 
 
@@ -61,7 +61,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-# Tests replace it by another clock.
+# Tests replace this clock.
 _clock: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
@@ -205,7 +205,7 @@ class StepRow(Base):
     )
 
 
-# Most datasets have no shares, and are not searched for them.
+# Most datasets have no shares, so their rows are not searched for them.
 _HAS_SHARE = StepRow.share.is_not(None)
 Index("ix_steps_shares", StepRow.trace_id, sqlite_where=_HAS_SHARE, postgresql_where=_HAS_SHARE)
 
@@ -249,7 +249,7 @@ class JudgmentRow(Base):
     produced the judgment. If `derived` is true, the scores are an end of the evaluator's hindsight triangle.
 
     Every judgment replaces the earlier one of the same trace, evaluator and mode. Rows of an evaluator on a dataset
-    lie next to each other, so that they are read at once. An evaluator that has judgments cannot be deleted,
+    are stored next to each other, so that they are read at once. An evaluator that has judgments cannot be deleted,
     because they are costly to produce.
     """
 
@@ -302,7 +302,7 @@ class TriangleRow(Base):
     spent: Mapped[dict[str, Any] | None] = mapped_column(
         StoredJson("triangles.spent", SpentInfo, none_as_null=True)
     )
-    # The last column, so that the others are read without it.
+    # The last column, so that the others can be read without it.
     packed: Mapped[bytes] = mapped_column(LargeBinary)
 
     __table_args__ = (

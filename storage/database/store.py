@@ -1,6 +1,6 @@
 """The store: one database of traces, judgments and labels, on SQLite or PostgreSQL.
 
-At the end are inserts of rows of which some may exist, which the two write in different ways.
+At the end are inserts of rows that may already exist, which the two write in different ways.
 """
 
 import os
@@ -36,10 +36,10 @@ IN_PARTS = {"yield_per": 600}
 _CACHED = 160 * 2**20
 # On SQLite an import is the only writer until its last row; other writers wait this long for their turn.
 _BUSY_SECONDS = 60
-# A label waits less long, since the page sends it again, and requests that wait hold up all others of the server.
+# A label waits less, since the page sends it again, and waiting requests hold up all others to the server.
 _DURABLE_SECONDS = 10
 _CONNECT_SECONDS = 10
-# With fewer bytes free, writes of SQLite fail.
+# With fewer free bytes, writes to SQLite fail.
 _LEAST_ROOM = 200_000
 # The connection's option for the statement with which SQLite begins a transaction.
 _BEGIN = "stepsight_begin"
@@ -49,7 +49,7 @@ _DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
 # The databases' messages on invalid JSON, and on JSON that is not an object.
 _DAMAGED = ("malformed JSON", "cannot call json_each", "decode to UTF-8", "invalid input syntax for type json")
 _CREATING = Lock()
-# The number of PostgreSQL's advisory lock that the one writer holds.
+# The number of the PostgreSQL advisory lock held by the single writer.
 _WRITER = 5_749_207_319
 # PostgreSQL's codes for a missing privilege, and for a user without access to any schema.
 _DENIED = ("42501", "3F000")
@@ -98,8 +98,8 @@ class Store:
         """Open a session that commits at the end of the `with` block and rolls back if the block raises.
 
         One session writes at a time, whichever process it is in, so that what it has read stays as it is until it
-        commits. On PostgreSQL, a `bulk` session writes beside the others, for which it would be too long to wait:
-        whatever it shares with them needs locks or constraints of its own.
+        commits. On PostgreSQL, a `bulk` session writes in parallel with the others, which cannot wait for it that
+        long: whatever it shares with them needs locks or constraints of its own.
 
         A commit survives a power cut only with `durable`, which makes the session slower and less patient with
         other writers. Raises `UnavailableError` if the database fails, or if its file was deleted or replaced in
@@ -115,7 +115,7 @@ class Store:
             Session(self._durable_writer if durable else self._writer) as session,
             session.begin(),
         ):
-            # SQLite takes its lock here: a session that has already read cannot wait for another writer.
+            # On SQLite, the lock is taken here: a session that has already read cannot wait for another writer.
             session.connection()
             if on_postgresql and has_turn:
                 patience = func.set_config("lock_timeout", f"{round(1000 * seconds)}ms", True)
@@ -132,7 +132,7 @@ class Store:
         Raises `UnavailableError` if no turn comes within `seconds`.
         """
         if not self._turn.acquire(timeout=seconds):
-            raise _unavailable(self.name, "database is locked", _hint("locked"))
+            raise _unavailable_error(self.name, "database is locked", _hint("locked"))
         try:
             yield
         finally:
@@ -143,16 +143,16 @@ class Store:
         with self.read() as session:
             session.execute(select(1))
         if self._file is not None and disk_usage(os.path.dirname(os.path.abspath(self.name))).free < _LEAST_ROOM:
-            raise _unavailable(self.name, "database or disk is full", _hint("full"))
+            raise _unavailable_error(self.name, "database or disk is full", _hint("full"))
 
     def _check_file(self) -> None:
         # A deleted file stays open here, and a new connection would put an empty one in its place.
         if self._file is None or (identity := _identity(self.name)) == self._file:
             return
         if identity is None:
-            raise _unavailable(self.name, "the file is gone", "Put it back, or start StepSight again.")
+            raise _unavailable_error(self.name, "the file is gone", "Put it back, or start StepSight again.")
         replaced = "the file was replaced by another while StepSight used it"
-        raise _unavailable(self.name, replaced, "Start StepSight again.")
+        raise _unavailable_error(self.name, replaced, "Start StepSight again.")
 
     def close(self) -> None:
         """Close the pooled connections. Calling this twice is harmless."""
@@ -183,8 +183,8 @@ def open_store(url: str | None = None) -> Store:
 
 def _prepare(url: URL, name: str) -> None:
     if url.get_backend_name() == "sqlite":
-        # The file is made for its owner alone, unless there is one: SQLite gives the files beside it the same mode.
-        # Closing it would release the locks of another thread that has opened it meanwhile.
+        # A new file is created for its owner only; SQLite gives the files beside it the same mode. Closing it would
+        # release the locks of another thread that has opened it in the meantime.
         with _CREATING, suppress(OSError):
             os.close(os.open(os.path.realpath(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     engine = _engine(url, poolclass=NullPool)
@@ -215,7 +215,7 @@ def _engine(url: URL, **options: Any) -> Engine:
         engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, **options)
         _set_up_sqlite(engine)
         return engine
-    # Behind a pooler that gives each transaction another session, a prepared statement is not where it was made.
+    # Behind a pooler that gives each transaction a different session, a prepared statement would be missing.
     arguments: dict[str, Any] = {"prepare_threshold": None, "client_encoding": "utf8"}
     arguments |= {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
     try:
@@ -270,7 +270,7 @@ def _use_wal(engine: Engine) -> None:
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 return
             except OperationalError as error:
-                # Only here does SQLite not wait for another process that is opening the file.
+                # This is the only place where SQLite does not wait for another process that is opening the file.
                 if getattr(error.orig, "sqlite_errorcode", None) != SQLITE_BUSY or time.monotonic() > patience:
                     raise
                 time.sleep(0.02)
@@ -286,21 +286,21 @@ def _database_errors(name: str) -> Iterator[None]:
     try:
         yield
     except PoolTimeout:
-        raise _unavailable(name, "too many requests at once", "Try again.") from None
+        raise _unavailable_error(name, "too many requests at once", "Try again.") from None
     except DamagedError as error:
-        raise _damaged(name, error.message) from None
+        raise _damaged_error(name, error.message) from None
     except DBAPIError as error:
         if any(words in str(error.orig) for words in _DAMAGED):
-            raise _damaged(name, "a JSON column of the store holds something else.") from None
-        if not _failing(error):
+            raise _damaged_error(name, "a JSON column of the store holds something else.") from None
+        if not _is_failure(error):
             raise
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no reason given"
-        # Where PostgreSQL gives no code, it tells to which machine, port and user it could not connect.
+        # Errors of PostgreSQL without a code name the host, port and user to which it could not connect.
         shown = reason if getattr(error.orig, "sqlstate", "") is not None else "the database cannot be reached"
-        raise _unavailable(name, reason.rstrip("."), _hint(reason), shown.rstrip(".")) from None
+        raise _unavailable_error(name, reason.rstrip("."), _hint(reason), shown.rstrip(".")) from None
 
 
-def _unavailable(name: str, reason: str, hint: str, shown: str = "") -> UnavailableError:
+def _unavailable_error(name: str, reason: str, hint: str, shown: str = "") -> UnavailableError:
     """Return an error whose message names the store, except on pages. `shown` is the reason shown on pages, if it
     differs."""
     error = UnavailableError(f"{name}: {reason}.", hint)
@@ -308,15 +308,15 @@ def _unavailable(name: str, reason: str, hint: str, shown: str = "") -> Unavaila
     return error
 
 
-def _damaged(name: str, message: str) -> DamagedError:
+def _damaged_error(name: str, message: str) -> DamagedError:
     error = DamagedError(f"{name}: {message}")
     error.shown = f"The store: {message}"
     return error
 
 
-def _failing(error: DBAPIError) -> bool:
+def _is_failure(error: DBAPIError) -> bool:
     if isinstance(error, OperationalError):
-        # SQLite reports a wrong statement in the same class as a full disk, but with another code.
+        # SQLite reports a wrong statement with the same class as a full disk, but with a different code.
         return getattr(error.orig, "sqlite_errorcode", None) != SQLITE_ERROR
     return type(error) is DatabaseError or getattr(error.orig, "sqlstate", None) in _DENIED
 

@@ -71,7 +71,7 @@ class CalibrationInfo(_Kept):
 
 
 class RequestInfo(_Kept):
-    """The parameters of a job that lists of jobs read. Whoever carries it out checks all of them."""
+    """The parameters of a job that lists of jobs show. Whoever carries it out checks all of them."""
 
     upload: int | None = None
     benchmark: str | None = None

@@ -62,8 +62,8 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
 }
 _META = "meta."
 _MOST_FIELDS = 100
-# The traces read at once: with several evaluators fewer, so that their judgments are about so many, but never below
-# the least.
+# The number of traces read at once. With several evaluators it is smaller, so that the number of judgments is about
+# the same, but never below the minimum.
 _MOST, _LEAST, _JUDGMENTS = 2_000, 100, 10_000
 
 
@@ -120,8 +120,8 @@ def frame(
     ids = list_trace_ids(store, stored.id)
     parts = list(read_judgment_columns(store, ids, chosen, substeps=substeps))
     metas = [meta for part in parts for meta in part.meta]
-    # The parts are emptied as they are joined: there is never a second copy of the whole.
-    joined = _joined(parts)
+    # The parts are emptied as they are joined, so there is never a second copy of everything.
+    joined = _concatenate(parts)
     place = joined.columns["trace"]
     table = _frame(joined, chosen, stored.name, substeps=substeps)
     if metadata is False:
@@ -158,7 +158,7 @@ def judgment_frames(
     yielded. `evaluators` are database ids and default to all evaluators."""
     chosen = [evaluator for evaluator in list_evaluators(store) if evaluators is None or evaluator.id in evaluators]
     parts = read_judgment_columns(store, trace_ids, chosen, substeps=True)
-    yield _frame(next(parts, None) or _joined([]), chosen, dataset, substeps=True)
+    yield _frame(next(parts, None) or _concatenate([]), chosen, dataset, substeps=True)
     for part in parts:
         yield _frame(part, chosen, dataset, substeps=True)
 
@@ -277,7 +277,7 @@ def _columns(
         "share": np.full(len(step), np.nan) if gold.share is None else np.where(of_step, gold.share[step], np.nan),
         "evaluator": who,
         "mode": np.where(judgments.online, MODES.index(Mode.ONLINE), MODES.index(Mode.OFFLINE))[rows.judgment],
-        **{name: np.where(in_three, probs[:, at], np.nan) for at, name in enumerate(LABEL_NAMES)},
+        **{name: np.where(in_three, probs[:, index], np.nan) for index, name in enumerate(LABEL_NAMES)},
         "validity": np.where(in_numbers, validity, np.nan),
         "redundancy": np.where(in_three, redundancy, np.nan),
         "change": np.where(in_numbers, change, np.nan),
@@ -290,7 +290,7 @@ def _columns(
     return {name: columns[name].astype(kind, copy=False) for name, kind in COLUMN_TYPES.items()}
 
 
-def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
+def _concatenate(parts: list[JudgmentColumns]) -> JudgmentColumns:
     """Concatenate all parts into one. To save memory, each part loses its columns as they are copied."""
     traces = tuple(name for part in parts for name in part.traces)
     words: dict[str, int] = {}
@@ -299,7 +299,7 @@ def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
         part.columns["trace"] += np.int32(first)
         first += len(part.traces)
         places = [words.setdefault(rationale, len(words)) for rationale in part.rationales]
-        # `SILENT`, which is -1, takes the last one.
+        # `SILENT` is -1, so it takes the last one.
         part.columns["rationale"] = np.array([*places, SILENT], np.int32)[part.columns["rationale"]]
     columns = {
         name: np.concatenate([np.empty(0, kind), *(part.columns.pop(name) for part in parts)])
@@ -312,7 +312,7 @@ def _frame(
     part: JudgmentColumns, evaluators: Sequence[StoredEvaluator], dataset: str, *, substeps: bool
 ) -> pd.DataFrame:
     source = part.columns
-    # Two evaluators may have one name.
+    # Two evaluators may have the same name.
     names = list(dict.fromkeys(evaluator.name for evaluator in evaluators))
     of_name = np.array([names.index(evaluator.name) for evaluator in evaluators], np.int16)
     columns: dict[str, Any] = {

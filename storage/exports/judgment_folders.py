@@ -59,7 +59,7 @@ _COLUMNS = {
     },
 }
 """The columns of each table, with what they are."""
-# The size categories of hubs.
+# The size categories used on hubs.
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
           (10_000_000, "1M<n<10M"))  # fmt: skip
 _LARGEST = "n>10M"

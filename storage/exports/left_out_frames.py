@@ -32,7 +32,7 @@ COLUMNS = (*_TEXTS, *_PLACES, *_SCORES)
 `change` is validity minus the validity with nothing missing. neg, neu and pos are NaN unless the evaluator gives
 all three.
 """
-# Traces of a frame.
+# The number of traces in a frame.
 _PART = 200
 
 
@@ -71,7 +71,7 @@ def _columns(trace: StoredTrace, left_out: LeaveOneOut, evaluator: StoredEvaluat
     missing, other = np.nonzero(~np.isnan(left_out.probs[:, :, 0]))
     places, probs = np.array(trace.places, np.int32), left_out.probs[missing, other]
     three_way = evaluator.outputs == Outputs.THREE_WAY
-    scores = [probs[:, at] if three_way else np.full(len(probs), np.nan, np.float32) for at in range(3)]
+    scores = [probs[:, index] if three_way else np.full(len(probs), np.nan, np.float32) for index in range(3)]
     scores += [left_out.validity[missing, other], Dependence(left_out, 0.5).changes[missing, other]]
     named = [np.full(len(probs), text, object) for text in (trace.id, evaluator.name, evaluator.fingerprint)]
     numbers = [*places[missing].T, *places[other].T]

@@ -18,7 +18,7 @@ from stepsight.storage.importers import ALIASES, KINDS
 from stepsight.storage.traces.queries import trace_batches
 
 if TYPE_CHECKING:
-    # Not loaded to write rows.
+    # This import is not needed to write rows.
     import pandas as pd
 
 Row = Mapping[str, Any]
@@ -33,7 +33,7 @@ MEDIA_TYPES = {
 TABLE_FORMATS = tuple(MEDIA_TYPES)
 TRACE_FORMATS = ("jsonl", "stepwise")
 
-# The rows held in memory, and in a row group of Parquet.
+# The number of rows held in memory, and in a Parquet row group.
 _PART = 5_000
 
 
@@ -114,12 +114,12 @@ def _parquet(tables: Iterable[Any]) -> Iterator[bytes]:
     arrow = load_pyarrow()
     tables = iter(tables)
     first = next(tables)
-    # A file, since Parquet has to know how many bytes came before; at its end is what the reader has not got yet.
+    # A file, since Parquet must know how many bytes came before; its end is what the reader has yet to receive.
     with TemporaryFile() as file, arrow.PythonFile(file, mode="w") as sink:
         sent = 0
         with arrow.parquet.ParquetWriter(sink, first.schema) as writer:
             for table in chain([first], tables):
-                # Readers stumble over a group of no rows.
+                # Some readers fail on a row group without rows.
                 if table.num_rows:
                     writer.write_table(table)
                 file.seek(sent)
@@ -145,7 +145,7 @@ def _arrow_frames(frames: "Iterable[pd.DataFrame]", *, plain: bool) -> Iterator[
     for frame in frames:
         table = arrow.Table.from_pandas(frame, preserve_index=False)
         if schema is None:
-            # pandas makes the indices of categories as wide as one frame needs; those of the file suffice for any.
+            # pandas makes the indices of categories as wide as one frame needs; those of the file suffice for all.
             wide = arrow.string() if plain else arrow.dictionary(arrow.int32(), arrow.string())
             kinds = [wide if arrow.types.is_dictionary(field.type) else field.type for field in table.schema]
             about = None if plain else table.schema.metadata

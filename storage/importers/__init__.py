@@ -62,7 +62,7 @@ def find_kind(name: str, thoughts: str = "") -> FileKind:
     return kind.with_thoughts(thoughts or ASIDE)
 
 
-# If this many rows at the start of a file are of another kind, the whole file is taken to be.
+# If this many rows at the start of a file are of a different kind, the whole file is taken to be of that kind.
 _FIRST = 20
 
 
@@ -86,10 +86,10 @@ def read_traces(
     bad rows are passed to this function and skipped. `UserError` is then raised only if the rest of the file cannot
     be read, or if all of the first rows look like rows of the same different kind.
     """
-    parsed = _parsed(kind, kind.rows(lines, name, on_bad))
+    parsed = _parse_rows(kind, kind.rows(lines, name, on_bad))
     if on_bad is not None:
         first, likely = [], ""
-        # One row at a time, since a preview ends after the first that takes too long.
+        # One row at a time, since a preview stops at the first row that takes too long.
         for where, row, outcome in islice(parsed, _FIRST):
             first.append((where, row, outcome))
             other = outcome.likely if isinstance(outcome, OtherKindError) else ""
@@ -109,7 +109,7 @@ def read_traces(
             on_bad(where, outcome, canonical(row))
 
 
-def _parsed(kind: FileKind, rows: Rows) -> Iterator[tuple[str, Row, Trace | UserError]]:
+def _parse_rows(kind: FileKind, rows: Rows) -> Iterator[tuple[str, Row, Trace | UserError]]:
     """Yield each row with its trace, or with its error."""
     for where, row in rows:
         try:
@@ -124,7 +124,7 @@ def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
     try:
         trace = kind.parse(row, where)
     except UserError as error:
-        # A table has columns of any name, which the error lists.
+        # A table may have columns with any names, which the error lists.
         likely = guess_kind(row) if kind.fields else None
         if likely is None or likely == kind.name or not _is_of(KINDS[likely], row):
             raise

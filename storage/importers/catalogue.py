@@ -122,7 +122,7 @@ def public_file(kind: str, name: str | None = None, sha256: str | None = None) -
     matches = [file for file in files if name in (None, file.name)]
     if len(matches) != 1:
         names = ", ".join(file.name for file in files)
-        raise UserError(f"{kind} is published as {names}.", "Name one of them in place of the path.")
+        raise UserError(f"{kind} is published as {names}.", "Give one of these instead of the path.")
     return replace(matches[0], sha256=sha256) if sha256 else matches[0]
 
 
@@ -159,7 +159,7 @@ def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
     for part in benchmark.parts:
         paths = sorted(path for path in listed if path.startswith(part))
         if not paths:
-            raise UserError(f"{benchmark.file.name}: lists no file of {part}.", "Report it to StepSight.")
+            raise UserError(f"{benchmark.file.name}: lists no file for {part}.", "Report it to StepSight.")
         files += [PublicFile(path.rsplit("/", 1)[-1], f"{root}/{path}", listed[path]) for path in paths]
     return files
 
@@ -196,8 +196,8 @@ def _benchmark(values: dict[str, Any]) -> Benchmark:
 
 
 Progress = Callable[[int, int | None], None]
-"""Called with the number of bytes here and their total, None if unknown, also while nothing arrives; an exception
-it raises ends the download."""
+"""Called with the number of bytes downloaded so far and the total, None if unknown, also while nothing arrives; an
+exception it raises ends the download."""
 
 _SECONDS = 30.0
 _ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 5, 1.0, 8.0, 60.0
@@ -212,7 +212,7 @@ _BY_HAND = "Check the network of the machine that runs StepSight, or fetch the f
 def fetch(file: PublicFile, progress: Progress = lambda fetched, size: None) -> Path:
     """Return the path of a file in the cache, downloading the file if necessary.
 
-    A file gets its name in the cache when its hash has been verified; a download that breaks begins again. If a
+    A file gets its name in the cache when its hash has been verified; an interrupted download starts over. If a
     different process is downloading the same file, the call waits until that download ends. Raises `UserError` if
     the file's hash is unknown or does not match, if the server refuses or cannot be reached, or if the cache cannot
     be written.
@@ -226,8 +226,8 @@ def fetch(file: PublicFile, progress: Progress = lambda fetched, size: None) -> 
         if _is_here(path, file.digest):
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path, progress):
-            # Another process may have downloaded it meanwhile.
+        with _lock_download(path, progress):
+            # Another process may have downloaded it in the meantime.
             if not _is_here(path, file.digest):
                 _download(file.url, file.digest, path, progress)
     except httpx2.HTTPError as error:
@@ -246,7 +246,7 @@ def _is_here(path: Path, digest: str) -> bool:
 
 
 @contextmanager
-def _locked(path: Path, progress: Progress) -> Iterator[None]:
+def _lock_download(path: Path, progress: Progress) -> Iterator[None]:
     """Keep other processes from downloading the same file. If a different process is already downloading it, wait
     and report the progress of that download to `progress`."""
     lock = FileLock(path.with_name(_LOCK))
@@ -254,7 +254,7 @@ def _locked(path: Path, progress: Progress) -> Iterator[None]:
         try:
             lock.acquire(timeout=_TICK)
         except Timeout:
-            partial = _partial(path)
+            partial = _partial_path(path)
             progress(partial.stat().st_size if partial.is_file() else 0, None)
     try:
         yield
@@ -262,7 +262,7 @@ def _locked(path: Path, progress: Progress) -> Iterator[None]:
         lock.release()
 
 
-def _partial(path: Path) -> Path:
+def _partial_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.stepsight.incomplete")
 
 
@@ -270,7 +270,7 @@ def _download(url: str, digest: str, path: Path, progress: Progress) -> None:
     """Download a file, starting again when the connection breaks. Raises `UserError` if it breaks too often, if the
     server refuses the request or if the digest differs, and `httpx2.ConnectError` if the server cannot be
     reached."""
-    partial, retries = _partial(path), Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
+    partial, retries = _partial_path(path), Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
 
     def wait(seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -294,8 +294,8 @@ def _download(url: str, digest: str, path: Path, progress: Progress) -> None:
 
 
 def _receive(client: httpx2.Client, url: str, partial: Path, progress: Progress) -> int:
-    """Write the content behind an address to a file, and return its size. Raises `FailedAttemptError` if repeating
-    the request may help."""
+    """Write the content at an address to a file, and return its size. Raises `FailedAttemptError` if repeating the
+    request may help."""
     received = 0
     try:
         with client.stream("GET", url, follow_redirects=True) as response:

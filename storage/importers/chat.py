@@ -49,12 +49,12 @@ _HINT = "Expected messages with a role and a content: a user's with the problem,
 _MESSAGES = {"messages": "messages", "role": "role", "content": "content"}
 _CONVERSATIONS = {"messages": "conversations", "role": "from", "content": "value"}
 _ROLES = {"human": _ASKER, "gpt": _SOLVER}
-# The kinds of parts that hold a thought, the fields of their texts, and those of a message for its thoughts.
+# The kinds of message parts that hold thoughts, the fields of their texts, and a message's fields for thoughts.
 _HIDDEN = "redacted_thinking"
 _THOUGHTS = ("thinking", "reasoning", _HIDDEN)
 _TEXTS = ("thinking", "reasoning", "content", "text", "summary")
 _FIELDS = ("reasoning_content", "reasoning")
-# What an assistant answers where each message of a user is a step to be judged.
+# The assistant's replies in chats in which each user message is a step to be judged.
 _VERDICTS = ("+", "-")
 
 
@@ -117,7 +117,7 @@ def _calls(message: Mapping[str, Any]) -> list[Any]:
 
 def _call(call: Any) -> str:
     inner = call.get("function") if isinstance(call, dict) else None
-    # With Inspect, the name stands in place of the object.
+    # With Inspect, the name replaces the object.
     name, details = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, call)
     if not isinstance(name, str):
         raise UserError(f"a tool call is {describe(call)}, without a name.", _HINT)
@@ -152,7 +152,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _counted(names: Mapping[str, str], seen: EndlessThoughts, rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
+def _tally(names: Mapping[str, str], seen: EndlessThoughts, rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
     for where, row in rows:
         messages = row.get(names["messages"])
         last = messages[-1] if isinstance(messages, list) and messages else None
@@ -182,9 +182,9 @@ def _kind(name: str, title: str, names: Mapping[str, str], thoughts: str = ASIDE
         title=title,
         fields=frozenset({names["messages"]}),
         read=partial(_read, names, thoughts),
-        # The chat repeats what has labels in columns of its own.
+        # The chat repeats what other columns hold with labels.
         gives_way=lambda rows, columns: all(columns[name] for name in ("problem", "steps", "labels")),
-        through=partial(_counted, names, seen),
+        through=partial(_tally, names, seen),
         notes=seen.notes,
         with_thoughts=partial(_kind, name, title, names),
     )

@@ -56,8 +56,8 @@ ABSENT = object()
 """The value of a column that a row does not have."""
 
 LONGEST = 1_000_000
-"""The most characters of a text that is split into steps, which takes seconds. A few bytes of Parquet can stand for
-many such texts."""
+"""The largest number of characters in a text that is split into steps, which takes seconds. A few bytes of Parquet
+can stand for many such texts."""
 
 _PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
@@ -207,7 +207,7 @@ def _read(columns: ColumnMap, row: Row) -> Trace:
     rest = _row_without(row, [columns.problem, columns.steps, columns.labels, columns.id])
     meta = {name: unescaped(value) if isinstance(value, str) else value for name, value in rest.items()}
     id = check_identifier(_cell(row, columns.id), f"the column {columns.id!r:.60}") if columns.id else None
-    return Trace(id or content_id(row), problem, _labelled(steps, labels, columns), meta | split.meta)
+    return Trace(id or content_id(row), problem, _label_steps(steps, labels, columns), meta | split.meta)
 
 
 def _row_without(row: Row, names: Sequence[str]) -> Row:
@@ -238,7 +238,7 @@ def _value_without(value: Any, name: str) -> Any:
                 kept[int(first)] = _value_without(kept[int(first)], within) if within else ABSENT
         if all(item is ABSENT for item in kept):
             return ABSENT
-        # The places of the others still say to which item they belong.
+        # The positions of the remaining ones still tell which item they belong to.
         return [None if item is ABSENT else item for item in kept]
     if isinstance(value, dict):
         return _row_without(value, [name]) or ABSENT
@@ -316,7 +316,7 @@ def _split_text(text: str, columns: ColumnMap) -> Split:
             steps: list[Any] = parse_printed(text)
         except ValueError as error:
             raise UserError(
-                f"the column {columns.steps!r:.60} begins like a list of steps and cannot be read as one: {error}.",
+                f"the column {columns.steps!r:.60} begins like a list of steps but cannot be read as one: {error}.",
                 "Write the list as JSON, or without its brackets.",
             ) from None
         return Split(tuple(steps))
@@ -345,7 +345,7 @@ def _with_plain_lines(text: str, separator: str) -> tuple[str, str]:
     return text, separator
 
 
-def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:
+def _label_steps(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:
     what = f"the column {columns.labels!r:.60}"
     if columns.labels and columns.labels_as.startswith("error"):
         return until_first_error(steps, value, int(columns.labels_as[-1]), what, _CHOOSE)

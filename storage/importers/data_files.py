@@ -31,7 +31,7 @@ SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 _ENDINGS = (*SUFFIXES, *(suffix + compressed for suffix in SUFFIXES for compressed in COMPRESSED))
 _STATE = "state.json"
 _ABOUT = (_STATE, "dataset_dict.json", "dataset_info.json", "dataset_infos.json", "croissant.json")
-# The names of numbered files without their suffix, with what hubs once added, and those of the files of Spark.
+# The names of numbered files without suffix, including what hubs used to add, and those of Spark's files.
 _NUMBERED = re.compile(r"(.*?)[-_.]?(\d{1,9})([-_]of[-_])(\d{1,9})(?:-[0-9a-f]{8,64})?")
 _DIGITS = re.compile(r"([0-9]{1,20})")
 _OF_SPARK = re.compile(r"part-\d{5}(?:-.*)?")
@@ -40,7 +40,7 @@ _SUCCESS, _UNFINISHED = "_SUCCESS", "_temporary"
 _LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}
 _DESCRIBING = re.compile(r"(?:README|LICEN[CS]E|CITATION|NOTICE)\b.*|_[^.]*", re.IGNORECASE)
 _LEFT_BEHIND = ("__MACOSX", "__pycache__", _UNFINISHED)
-# What `datasets` keeps beside a saved dataset that was changed.
+# What `datasets` stores beside a saved dataset that was changed.
 _CACHE = re.compile(r"cache-[0-9a-f]+\.arrow")
 _NOT_FINISHED = f"There is no {_SUCCESS}: the job that wrote these files may not have ended."
 _SHOWN = 12
@@ -53,8 +53,8 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 @dataclass(frozen=True)
 class FolderPart:
-    """The names of the files of a folder that are read as one table, in order, and sentences about them. `error`
-    says why they are not; without files, it is that of the folder `name`, none of whose files is read."""
+    """The names of the files of a folder that are read as one table, in order, and sentences about them. `error` is
+    the reason if they cannot be read; without files, it is the reason why the folder `name` cannot be."""
 
     name: str
     files: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ def _expected_rows(root: Path, part: str) -> tuple[int, str] | None:
             for split in config["splits"]
         ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, UserError):
-        # A card is written by people, and says anything.
+        # A card is written by people, and may say anything.
         return None
     *folders, name = part.split("/")
     fitting = [choice for choice in splits if choice[1] == name]
@@ -229,7 +229,7 @@ def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
     exist, if the hub refuses access or cannot be reached, if the disk has no room for the files, and in the same
     cases as `choose_part`.
     """
-    # Most datasets come from files, for which no hub's client is loaded.
+    # Most datasets come from files, for which the hub's client is not loaded.
     from stepsight.core.hubs.hub_download import fetch_dataset
 
     commit, files = fetch_dataset(repo, revision, lambda names: choose_part(names, repo, part).files)
@@ -237,10 +237,10 @@ def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
 
 
 def list_parts(names: Iterable[str]) -> list[FolderPart]:
-    """Return the parts of a folder with files of these names, in order. Files of one name with several suffixes are
-    parts of their own, that with the preferred suffix first."""
+    """Return the parts of a folder with files of these names, in order. Files with the same name and different
+    suffixes are separate parts, the preferred suffix first."""
     paths = {name: PurePosixPath(without_suffix(name)) for name in sorted(names, key=_with_numbers)}
-    refused = _refused_folders(paths.values())
+    refused = _find_refused_folders(paths.values())
     saved = {path.parent for path in paths.values() if path.name == _STATE}
     groups: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, path in paths.items():
@@ -273,8 +273,8 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> FolderPart:
     part_names = list(dict.fromkeys(choice.name for choice in parts))
     if not part_names:
         unread = unread_files(names)
-        there_are = f"; there are {unread}" if unread else ""
-        raise UserError(f"{where}: no data file{there_are}.", f"Expected files that end in {', '.join(SUFFIXES)}.")
+        others = f"; there are {unread}" if unread else ""
+        raise UserError(f"{where}: no data file{others}.", f"Expected files that end in {', '.join(SUFFIXES)}.")
     shown = ", ".join(part_names[:_SHOWN]) + (", …" if len(part_names) > _SHOWN else "")
     if not chosen:
         raise UserError(f"{where} has no part {part!r:.60}.", f"It has {shown}.")
@@ -301,8 +301,8 @@ def unread_files(names: Iterable[str], read: Collection[str] = ()) -> str:
 
 
 def is_data(path: PurePosixPath) -> bool:
-    """True if a file, given relative to the folder that is imported and without a suffix of compression, has one of
-    data, and is neither hidden nor a description of the data."""
+    """True if a file, given relative to the folder that is imported and without a compression suffix, has the
+    suffix of a data file, and is neither hidden nor a description of the data."""
     return path.suffix.lower() in SUFFIXES and path.name not in _ABOUT and not is_hidden(path)
 
 
@@ -313,7 +313,7 @@ def is_hidden(path: PurePosixPath) -> bool:
     return left_behind or _CACHE.fullmatch(path.name) is not None
 
 
-def _refused_folders(paths: Collection[PurePosixPath]) -> dict[PurePosixPath, UserError]:
+def _find_refused_folders(paths: Collection[PurePosixPath]) -> dict[PurePosixPath, UserError]:
     """Return the folders of these files that are not read, with the reasons: tables whose log says which of their
     files count, and results of jobs that have not ended."""
     finished = {path.parent for path in paths if path.name == _SUCCESS}
@@ -350,8 +350,8 @@ def _part_of(path: PurePosixPath, saved: Collection[PurePosixPath]) -> str:
 
 
 def _numbering_error(names: Sequence[str]) -> UserError | None:
-    """Return what is wrong if the numbered files of a part, such as `train-00000-of-00002`, are not all there, or
-    come from several sets."""
+    """Return what is wrong if the numbered files of a part, such as `train-00000-of-00002`, are incomplete, or come
+    from several sets."""
     sets: defaultdict[tuple[str, str], list[re.Match[str]]] = defaultdict(list)
     for name in names:
         path = PurePosixPath(without_suffix(name)).with_suffix("")

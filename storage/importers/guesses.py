@@ -36,7 +36,7 @@ _PROBLEMS = ("problem", "question")
 _PROMPTS = ("prompt", "query", "instruction", "input")
 _IDS = ("id", "uuid", "idx", "uid")
 _STEPS = ("steps", "solution_steps")
-# Columns of one solution or of several, by a model or the reference.
+# Columns with one or several solutions, by a model or as reference.
 _SOLUTIONS = ("solution", "completions", "response", "process", "output", "completion", "reasoning")
 _RESPONSES = frozenset((
     "responses", "outputs", "solutions", "answers", "generation", "generations", "generated", "generated_text",
@@ -44,15 +44,15 @@ _RESPONSES = frozenset((
     "model_output", "model_outputs", "model_response", "model_responses", "model_answer", "model_solution",
     "model_completion", "llm_output", "llm_response", "choices", "rollout", "rollouts",
 ))  # fmt: skip
-# Mostly the final answer alone.
+# Usually only the final answer.
 _ANSWERS = ("answer", "final_answer", "pred", "preds")
 _REFERENCE = re.compile(r"(?:.*_)?(?:references?|ref|gold|golden|gt|ground_?truth|target|expected)(?:_.*)?")
 _ASIDE = ("context", "system", "system_prompt", "passage", "document", "messages", "conversations")
-# Never solutions, whatever their texts look like.
+# These are never solutions, whatever their texts look like.
 _OTHERS = frozenset((*_PROBLEMS, *_PROMPTS, *_IDS, *LABELS, *_ASIDE))
-# The forms of a column's values, the most telling first.
+# The forms of a column's values, the most informative first.
 _FORMS = ("lists", "objects", "texts", "object", "text")
-# The characters of a text by which is told if it has several steps.
+# The number of characters of a text used to tell whether it has several steps.
 _BEGINNING = 10_000
 
 
@@ -61,7 +61,7 @@ def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> Guess:
     column fits, or if it is in doubt."""
     table = FirstRows(names, rows)
     problem, doubts = _guess_problem(table)
-    steps, notes, steps_doubts = _guess_steps(table, _distinct(_solutions(table, problem)))
+    steps, notes, steps_doubts = _guess_steps(table, _distinct_columns(_solutions(table, problem)))
     columns = ColumnMap(problem=problem, steps=steps, id=table.named(_IDS))
     doubts += steps_doubts
     if not (problem and steps) and not doubts:
@@ -69,7 +69,7 @@ def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> Guess:
     labels = guess_labels(table, columns)
     if not steps:
         doubts = [_with_labels(doubt, labels.columns) for doubt in doubts]
-    # Once they are chosen, columns that are needed are still to be chosen, and labels are not.
+    # Once these are chosen, required columns must still be chosen, but labels need not be.
     return Guess(labels.columns if steps else columns, (*notes, *labels.notes), (*labels.doubts, *doubts))
 
 
@@ -121,7 +121,7 @@ def _guess_problem(table: FirstRows) -> tuple[str, list[Doubt]]:
     if name := table.named(_PROBLEMS):
         return name, []
     prompts = [_column(table, name) for word in _PROMPTS if (name := table.named((word,)))]
-    columns = _distinct([column for column in prompts if column.form == "text"])
+    columns = _distinct_columns([column for column in prompts if column.form == "text"])
     if len(columns) < 2:
         return columns[0].name if columns else table.named(_PROMPTS), []
     row, names = columns[0].first, listed(column.name for column in columns)
@@ -238,7 +238,7 @@ def _are_numbered(values: Iterable[Any]) -> bool:
     )
 
 
-def _distinct(columns: Sequence[_Column]) -> list[_Column]:
+def _distinct_columns(columns: Sequence[_Column]) -> list[_Column]:
     kept: list[_Column] = []
     for column in columns:
         if not any(_is_same(column, other) for other in kept):

@@ -86,7 +86,7 @@ def read(row: Row, thoughts: str = ASIDE) -> Trace:
     other form."""
     sample = check_object(next(iter(listed(row, "samples")), None), "the sample")
     attached = sample.get("attachments")
-    messages = _attached(listed(sample, "messages"), attached if isinstance(attached, dict) else {})
+    messages = _resolve_attachments(listed(sample, "messages"), attached if isinstance(attached, dict) else {})
     id, epoch = identifier(sample, "id"), sample.get("epoch", 1)
     about = row["eval"] if isinstance(row.get("eval"), dict) else {}
     meta = {key: about[key] for key in ("task", "model") if key in about}
@@ -104,12 +104,12 @@ def _json(content: bytes, name: str) -> dict[str, Any]:
     return value
 
 
-def _attached(value: Any, texts: Mapping[str, Any]) -> Any:
+def _resolve_attachments(value: Any, texts: Mapping[str, Any]) -> Any:
     if isinstance(value, str) and value.startswith(_ATTACHMENT):
         return texts.get(value.removeprefix(_ATTACHMENT), value)
     if isinstance(value, dict):
-        return {key: _attached(item, texts) for key, item in value.items()}
-    return [_attached(item, texts) for item in value] if isinstance(value, list) else value
+        return {key: _resolve_attachments(item, texts) for key, item in value.items()}
+    return [_resolve_attachments(item, texts) for item in value] if isinstance(value, list) else value
 
 
 def _kind(thoughts: str = ASIDE) -> FileKind:

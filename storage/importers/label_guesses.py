@@ -29,7 +29,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class ColumnReading:
-    """One way to read some columns: the `fields` of a `ColumnMap` that choose it, and what it makes of a row, in
+    """One way to read some columns: the `fields` of a `ColumnMap` that choose it, and its effect on a row, in
     words."""
 
     fields: Mapping[str, str]
@@ -67,7 +67,7 @@ class FirstRows:
         return [None if value is ABSENT else value for value in values]
 
     def named(self, words: Iterable[str]) -> str:
-        """Return the first column with the first of these names that there is, or ""."""
+        """Return the first column with the first of these names that exists, or ""."""
         columns = {last_part(name): name for name in reversed(self.names)}
         return next((columns[word] for word in words if word in columns), "")
 
@@ -173,8 +173,8 @@ def guess_labels(table: FirstRows, columns: ColumnMap) -> Guess:
 
 
 def with_label_form(columns: ColumnMap, rows: Sequence[Row]) -> tuple[ColumnMap, tuple[str, ...]]:
-    """Return columns that a person chose with the form of their labels, told from the values of the first rows, and
-    a sentence on what is still open."""
+    """Return columns that a person chose with the form of their labels, inferred from the values of the first rows,
+    and a sentence on what is still open."""
     table = FirstRows((), rows)
     form, *others = _forms(table, columns)
     chosen = replace(columns, labels_as=form)
@@ -197,7 +197,7 @@ def _label_columns(table: FirstRows, columns: ColumnMap) -> tuple[list[str], lis
         if last_part(name) not in LABELS or name in (columns.problem, columns.steps) or not values:
             continue
         if labels := _lists(table, name):
-            # Something in the lists has to be the label of a step.
+            # The lists must contain something that is the label of a step.
             present = [label for row_labels in labels for label in row_labels if not is_missing(label)]
             are_labels = any(map(are_shares, labels)) or any(
                 meaning(label, RATINGS) is not None for label in present
@@ -240,7 +240,7 @@ def _forms(table: FirstRows, columns: ColumnMap) -> Sequence[str]:
 
 
 def _outline(table: FirstRows, columns: ColumnMap, row: int) -> str:
-    """Return what the labels of a row, counted from 0, say of its steps."""
+    """Return what the labels of a row, counted from 0, say about its steps."""
     value, form = table.values(columns.labels)[row], columns.labels_as
     if form not in _ERRORS:
         zeros = f", where {_ZEROS[form]}" if len(_forms(table, columns)) > 1 else ""

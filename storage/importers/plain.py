@@ -57,7 +57,7 @@ def read(row: Row) -> Trace:
     try:
         return read_trace(row)
     except UserError:
-        # Most files have the names alone.
+        # Most files use only the names.
         return read_trace(_with_names(row))
 
 

@@ -34,7 +34,7 @@ BEGINNING = 1 << 18
 
 # The number of rows by which a file is recognised.
 _FIRST = 20
-# With this many bad rows among them, a file is refused.
+# A file with this many bad rows among them is rejected.
 _MOST_BAD = 500
 _JSON = ("{", "[")
 _WORDS = "correctness_pred"
@@ -52,9 +52,9 @@ class Holds(StrEnum):
 class Finding:
     """The recognised content of a file.
 
-    `holds` says whether the file contains traces, scores or labels by people. `kind` is the kind of a trace file,
-    or the `LabelSource` of labels. For a file that is read as a table, `names` are its column names, `columns` is a
-    guess at their meaning, `notes` are sentences about it, and `doubts` are what a person has to say of it.
+    `holds` says whether the file contains traces, scores or human labels. `kind` is the kind of a trace file, or
+    the `LabelSource` of labels. For a file that is read as a table, `names` are its column names, `columns` is a
+    guess at their meaning, `notes` are sentences about it, and `doubts` are what a person has to decide about it.
     `dataset` and `evaluator` are suggested names, or empty. `known` is True if the hash of the file is in the
     catalogue.
     """
@@ -94,7 +94,7 @@ def recognise(
 
     `beginning` holds the first bytes of the file and `lines` all of its lines, unless `reader` reads the rows from
     elsewhere. `chosen` are the columns that a person chose in place of a guess; if their labels have no form, it is
-    told from the values. Raises `UserError` if the file cannot be imported or its first rows cannot be read.
+    inferred from the values. Raises `UserError` if the file cannot be imported or its first rows cannot be read.
     """
     if not beginning.strip():
         raise UserError(f"{name}: the file is empty.", "Check the file.")
@@ -177,13 +177,13 @@ def _recognise_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding
         places = (*map(rows[0].get, ("data", "metadata", "campaign")), rows[0])
         named = (about["dataset"] for about in places if isinstance(about, dict) and "dataset" in about)
         return Finding(Holds.LABELS, source, next((name for name in named if isinstance(name, str)), ""))
-    # A table has the names of a kind at most by chance, and never its lists.
+    # A table has the field names of a kind only by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
     if kind is not None and KINDS[kind].gives_way(rows, asdict(columns)):
         kind = None
     if kind is not None:
         dataset = KINDS[kind].dataset or stem
-        # Such as a part for training and one for testing.
+        # For example a part for training and a part for testing.
         in_parts = (part := stem.removeprefix(dataset).strip("-_")) and len(published_files(kind)) > 1
         return Finding(Holds.TRACES, kind, f"{dataset}-{part}" if in_parts else dataset, **of_table)
     if of_json and rows[0].get("format") == RECORD:

@@ -33,7 +33,7 @@ from stepsight.storage.importers.rows.fields import (
 )
 from stepsight.storage.importers.rows.kind import OnBad, Row, Rows
 
-# In words or signs, a solution states its answer.
+# Words or signs with which a solution states its answer.
 _ANSWER = re.compile(r"\\boxed\b|####|\banswer\b.{0,20}?(?:\bis\b|:)", re.IGNORECASE)
 
 
@@ -73,7 +73,7 @@ def write(trace: Trace) -> Row:
     return {"prompt": trace.problem, "completions": [step.text for step in trace.steps], "labels": labels}
 
 
-def _checked(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
+def _check_labels(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
     """Yield the rows. Raises `UserError` at the end if some labels are shares, and others may be."""
     seen = NumbersSeen()
     for where, row in rows:
@@ -88,7 +88,7 @@ KIND = _Stepwise.kind(
     dataset=None,
     write=write,
     holds=is_stepwise,
-    # Rows further down may have whole numbers alone, which are then shares too.
+    # Later rows may have only whole numbers, which are then shares too.
     gives_way=lambda rows, columns: columns["labels_as"] == "shares" or not are_stepwise(rows),
-    through=_checked,
+    through=_check_labels,
 )

@@ -27,7 +27,7 @@ from stepsight.storage.importers.recognition import Finding, Holds
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
 from stepsight.storage.traces.imports import import_table
 
-# Files that hold tables or others in a form that is not read, which their content tells.
+# Files that hold tables, or other data in a form that is not supported, as their content shows.
 _REFUSED = (
     ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers",
     ".zip", ".7z", ".rar", ".tar", ".tgz", ".bz2", ".xz",
@@ -77,7 +77,7 @@ def _inspect_part(root: Path, part: FolderPart) -> list[InspectedFile]:
     path = root / part.name
     if part.error:
         return [InspectedFile(path, error=part.error.at(path.name))]
-    # Other parts are called like their only file.
+    # Other parts have the name of their only file.
     is_joined = [str(PurePosixPath(without_suffix(name)).with_suffix("")) for name in part.files] != [part.name]
     if is_joined and _holds(file := _inspect(path, part_files(root, part))) in (None, Holds.TRACES):
         return [file]
@@ -101,7 +101,7 @@ def _inspect(path: Path, data: DataFiles) -> InspectedFile:
     refusal, columns = None, finding.columns
     if finding.holds == Holds.LABELS:
         hint = "Put them into a campaign: stepsight import labels FILE --campaign NAME --dataset NAME"
-        refusal = UserError(f"{name}: labels by people, from {finding.kind}.", hint)
+        refusal = UserError(f"{name}: human labels, from {finding.kind}.", hint)
     elif finding.kind == COLUMNS and columns and finding.doubts:
         refusal = doubtful(finding.doubts, columns, name)
     elif finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):

@@ -160,7 +160,7 @@ class _Files:
         self._before = 0
 
     def expect(self, files: Sequence[PublicFile], size: int) -> None:
-        """Add files to the download, which has `size` bytes in all. Bytes not downloaded yet are divided equally
+        """Add files to the download, which has `size` bytes in total. Bytes not downloaded yet are divided equally
         among the files."""
         self._sizes |= {file.name: max(0, size - self._before) // len(files) for file in files}
 
@@ -184,12 +184,12 @@ def _import_upload(store: Store, file_import: FileImport, progress: Progress) ->
     try:
         upload = get_upload(store, file_import.upload)
     except NotFoundError:
-        return _stored_before(store, file_import)
+        return _find_stored(store, file_import)
     if file_import.sha256 != upload.sha256:
         raise NotFoundError(f"{upload.name}: not the file to be added.", "Choose that file again.")
     source = UploadSource(upload)
-    parts = _watched(source, upload.size, progress)
-    # Until then, this process has read no part of a stranger's file; it never reads files of traces.
+    parts = _report_reading(source, upload.size, progress)
+    # Until then, this process has not read any part of an untrusted file; it never reads files of traces.
     if file_import.holds == Holds.TRACES:
         done = _import_traces(store, source, parts, file_import, lambda: progress(upload.size, upload.size))
         remove_upload(store, upload.id)
@@ -225,7 +225,7 @@ def _import_traces(
         return store_rows(store, file_import.dataset, content, source, waiting, bad, lambda *_: check())
 
 
-def _stored_before(store: Store, file_import: FileImport) -> Imported:
+def _find_stored(store: Store, file_import: FileImport) -> Imported:
     """Return the outcome of an import that had already stored the file when its worker stopped. Raises
     `NotFoundError` if the dataset does not contain the file."""
     for dataset in list_datasets(store):
@@ -234,7 +234,7 @@ def _stored_before(store: Store, file_import: FileImport) -> Imported:
     raise NotFoundError("The file to be added is no longer here.", "Choose it again.")
 
 
-def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
+def _report_reading(source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
     here = 0
     for part in source.parts():
         progress(here, size)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 LEASE = timedelta(seconds=30)
 """The time without a heartbeat after which a job is free."""
 
-# For each store, the functions to call after a job was queued.
+# For each store, the functions to call after a job has been queued.
 _LISTENERS: WeakKeyDictionary[Store, list[Callable[[], None]]] = WeakKeyDictionary()
-# The number of workers in a row that may end over a job without progress.
+# The number of workers in a row that may die during a job without progress.
 _ATTEMPTS = 3
 
 
@@ -91,7 +91,7 @@ def start_job(
             raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
         total = session.scalar(select(func.count()).where(TraceRow.dataset_id == dataset_id)) or 0
         job = Job(task=Task.JUDGE, request=asdict(request), dataset_id=dataset_id, total=total)
-        return _queued(session, _same_judging(session, job) or job)
+        return _queue(session, _find_same_judging(session, job) or job)
 
 
 def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
@@ -100,7 +100,7 @@ def start_request(store: Store, task: Task, subject: str, request: Mapping[str, 
     with _queueing(store) as session:
         active = session.scalars(select(Job).where(Job.task == task, Job.state.in_(ACTIVE)))
         same = next((job for job in active if job.request == request), None)
-        return _queued(session, same or Job(task=task, subject=subject, request=dict(request), total=total))
+        return _queue(session, same or Job(task=task, subject=subject, request=dict(request), total=total))
 
 
 def read_judging(job: Job) -> Judging:
@@ -157,7 +157,7 @@ def cancel_job(store: Store, job_id: int) -> Job:
         if not job.state.is_active:
             raise UserError(f"Job {job.id} cannot be cancelled: it is {job.state}.")
         job.state, job.finished = State.CANCELLED, now()
-        return _detached(session, job)
+        return _detach(session, job)
 
 
 def resume_job(store: Store, job_id: int) -> Job:
@@ -174,7 +174,7 @@ def resume_job(store: Store, job_id: int) -> Job:
             _check_alone(session, job)
         job.state, job.attempts, job.left_out, job.reason = State.QUEUED, 0, 0, ""
         job.worker = job.heartbeat = job.started = job.finished = None
-        return _detached(session, job)
+        return _detach(session, job)
 
 
 def take_job(
@@ -193,7 +193,7 @@ def take_job(
     """
 
     def oldest() -> Select[Job]:
-        # Made anew each time, since waiting for the database may take longer than a lease.
+        # Computed again each time, since waiting for the database may take longer than a lease.
         moment = now()
         is_gone = or_(Job.heartbeat < moment - LEASE, Job.heartbeat > moment + LEASE)
         free = Job.state == State.QUEUED
@@ -201,7 +201,7 @@ def take_job(
             free = or_(free, (Job.state == State.RUNNING) & is_gone)
         return select(Job).where(free, Job.task.in_(tasks)).order_by(Job.id).limit(1)
 
-    # If there is none, no lock for writing is waited for.
+    # If there is no job, there is no need to wait for the write lock.
     with store.read() as session:
         if session.scalars(oldest().with_only_columns(Job.id)).one_or_none() is None:
             return None
@@ -218,7 +218,7 @@ def take_job(
         job.state, job.worker, job.attempts = State.RUNNING, worker, job.attempts + 1
         job.started = job.heartbeat = now()
         job.left_out, job.reason, job.began = 0, "", job.done
-        return _detached(session, job)
+        return _detach(session, job)
 
 
 def update_job(store: Store, job_id: int, worker: str, **values: Any) -> bool:
@@ -227,8 +227,8 @@ def update_job(store: Store, job_id: int, worker: str, **values: Any) -> bool:
 
     A change of `done` is a heartbeat too; with `total`, it says how much work there is and was done before.
     """
-    # A job that makes progress is not stuck, however often its worker ends, unless it begins anew each time. What
-    # the worker before stored is progress, even if it ended before its first heartbeat.
+    # A job that makes progress is not stuck, however often its worker dies, unless it starts over each time.
+    # Whatever the previous worker stored counts as progress, even if it died before its first heartbeat.
     if (done := values.get("done")) is not None:
         values["heartbeat"] = now()
         is_new = "total" in values
@@ -263,24 +263,24 @@ def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
 
 
 def _check_alone(session: Session, job: Job) -> None:
-    other = _same_judging(session, job)
+    other = _find_same_judging(session, job)
     if other is not None:
         raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
 
 
-def _same_judging(session: Session, job: Job) -> Job | None:
+def _find_same_judging(session: Session, job: Job) -> Job | None:
     active = select(Job).where(Job.task == Task.JUDGE, Job.dataset_id == job.dataset_id, Job.state.in_(ACTIVE))
     with session.no_autoflush:
         others = [other for other in session.scalars(active) if other is not job]
     return next((other for other in others if (other.fingerprint, other.mode) == (job.fingerprint, job.mode)), None)
 
 
-def _queued(session: Session, job: Job) -> Job:
+def _queue(session: Session, job: Job) -> Job:
     session.add(job)
-    return _detached(session, job)
+    return _detach(session, job)
 
 
-def _detached(session: Session, job: Job) -> Job:
+def _detach(session: Session, job: Job) -> Job:
     """Return a job as it is stored, to be read without the session."""
     session.flush()
     session.refresh(job)

@@ -1,8 +1,8 @@
 """Reading uploads in a separate process, within bounds, to find out what they contain and whether they can be
 imported.
 
-Files come from strangers, and a small one can take all memory or keep its reader busy for hours. Neither the server
-nor a worker reads one before this process has.
+Files may come from anybody, and a small one can take all memory or keep its reader busy for hours. Neither the
+server nor a worker reads one before this process has.
 """
 
 import atexit
@@ -39,18 +39,18 @@ SHOWN_BAD = 20
 _MOST_IDS, _IDS_OF_SCORES = 500, 20
 # The longest time for a preview; an import reads the whole file before it stores anything.
 _SECONDS = 2.0
-# The characters of a trace that is shown.
+# The number of characters shown of a trace.
 _LONGEST = 1_000_000
 _MEMORY = 1_500_000_000
 _PREVIEW = Bounds(seconds=20, memory=_MEMORY, patience=60)
-# The seconds that an import may take, and those for each megabyte; honest files take a tenth.
+# The seconds that an import may take, and the additional seconds per megabyte; ordinary files take a tenth of that.
 _IMPORT, _OF_MEGABYTE, _PATIENCE = 60, 5, 300
 _READ_BY_COMMAND = "Check it, or import it on the machine that StepSight runs on: stepsight import auto FILE"
 
-# The dataset of scores is looked for by so many characters of their first rows, each with what it takes in memory.
+# The dataset of scores is found by this many characters of their first rows; each row has this overhead.
 _HEAD, _OF_ROW = 4_000_000, 500
 
-# How many files are read at once: nobody waits for another's deadline, unless there are more.
+# How many files are read at once; up to this number, nobody has to wait until another file's deadline.
 _AT_ONCE = 2
 _FIRST_FILES = {
     "a.jsonl": b'{"problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "id": "a"}\n',
@@ -138,7 +138,7 @@ def _read_upload(source: UploadSource, kind: str = "", columns: ColumnMap | None
     try:
         return _READING.validate_python(_reader.ask({"preview": request}, source.parts()))
     except ChildError as error:
-        raise _unreadable(source.name, error) from None
+        raise _unreadable_error(source.name, error) from None
 
 
 def read_upload_rows(
@@ -149,10 +149,10 @@ def read_upload_rows(
     bad: BadRows,
 ) -> FileContent:
     """Like `read_upload`, but for an upload of traces, whose rows are added to `waiting` and whose bad rows to
-    `bad`. Return what else it holds."""
+    `bad`. Returns everything else that it holds."""
 
     def keep(lines: bytes) -> None:
-        # A line that is an object is a bad row; the lines of sound rows are lists.
+        # A line that is an object is a bad row; good rows are lists.
         (bad.add_lines if lines.startswith(b"{") else waiting.add)(lines)
 
     content = read_upload(source, parts, request, keep)
@@ -174,21 +174,21 @@ def read_upload(
     try:
         return _reader.ask({"import": {**request, "name": source.name}}, parts, bounds, keep)
     except ChildError as error:
-        raise _unreadable(source.name, error) from None
+        raise _unreadable_error(source.name, error) from None
 
 
 def prepare() -> None:
-    """Start the process that reads previews if it does not run, without waiting for it."""
+    """Start the process that reads previews if it is not running, without waiting for it."""
     _reader.start()
 
 
 def make_reader() -> Answerer:
     """Return the function by which the child reads."""
     with suppress(ImportError):
-        # Each copy would load them anew.
+        # Otherwise each copy would load them again.
         import_module("pyarrow.parquet")
         import_module("pyarrow.compute")
-    # So would it everything else that the first file of a kind needs.
+    # The same is true of everything else that the first file of a kind needs.
     for name, content in _FIRST_FILES.items():
         _preview({"name": name, "sha256": "", "kind": "", "columns": None}, iter([content]))
     return _read
@@ -204,11 +204,11 @@ _reader = Children(make_reader, _PREVIEW, _AT_ONCE)
 atexit.register(_reader.close)
 
 
-def _unreadable(name: str, error: ChildError) -> UserError:
+def _unreadable_error(name: str, error: ChildError) -> UserError:
     return UserError(f"{name}: it cannot be read here ({error}).", _READ_BY_COMMAND)
 
 
-def _begun(request: Any, content: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+def _split_beginning(request: Any, content: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     first = next(content, b"")
     return first[:BEGINNING], upload_lines(chain([first], content), request["name"])
 
@@ -219,7 +219,7 @@ def _columns(request: Any) -> ColumnMap | None:
 
 def _import(request: Any, content: Iterator[bytes]) -> Any:
     name = request["name"]
-    beginning, lines = _begun(request, content)
+    beginning, lines = _split_beginning(request, content)
     if request["holds"] == Holds.TRACES:
         return _import_traces(request, kind_of(request["kind"], _columns(request), beginning), lines)
     if request["holds"] == Holds.SCORES:
@@ -244,11 +244,11 @@ def bad_rows(name: str, *, leave_out: bool) -> BadRows:
 
 
 def _preview(request: Any, content: Iterator[bytes]) -> dict[str, Any]:
-    beginning, lines = _begun(request, content)
-    # Rows are recognised by the first, and then all are read from the beginning.
+    beginning, lines = _split_beginning(request, content)
+    # The kind is recognised from the first rows, and then all rows are read from the beginning.
     first, lines = tee(lines)
     finding = recognise(beginning, first, request["name"], request["sha256"], _columns(request))
-    # What it has not read would be kept for it.
+    # Otherwise what it has not read would be kept for it.
     del first
     if finding.holds == Holds.SCORES:
         shown = _scores(UploadReading(finding), lines, request["name"])

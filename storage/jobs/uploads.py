@@ -1,7 +1,7 @@
-"""Files that browsers send, which lie beside the store until a job has read them.
+"""Files that browsers send, which are kept beside the store until a job has read them.
 
-A file is received as one stream, under a random name that ends in `.partial` until it is whole. What nobody adds is
-deleted after a day, and what a killed server has received of a file after an hour, by the next upload or server.
+A file is received as one stream, under a random name that ends in `.partial` until it is whole. Files that nobody
+adds are deleted after a day, and partial files of a killed server after an hour, by the next upload or server.
 """
 
 import hashlib
@@ -29,15 +29,15 @@ from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 LARGEST = 256_000_000
 """The largest file, in bytes, as sent and unpacked."""
 MOST_STORED = 4 * LARGEST
-"""The most bytes that the traces of a file take."""
+"""The largest number of bytes that the traces of a file may take."""
 LASTS = timedelta(days=1)
 """The time for which an abandoned upload is kept."""
 
-# The largest size of all files of a person together.
+# The largest total size of a person's files.
 _ROOM = 4 * LARGEST
-# The copies of a file on the disk while it is imported: as sent, in the journal, and as traces.
+# The number of copies of a file on disk while it is imported: as uploaded, in the journal, and as traces.
 _WRITTEN = 3
-# The bytes to be left free for other writes.
+# The number of bytes to leave free for other writes.
 _RESERVE = 20_000_000
 _PIECE = 512 * 1024
 _AGAIN = "Send it again."
@@ -46,7 +46,7 @@ _BY_COMMAND = "Import it on the machine that StepSight runs on: stepsight import
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that a browser has sent, and where it lies."""
+    """A file that a browser has sent, and where it is stored."""
 
     id: int
     name: str
@@ -88,7 +88,7 @@ class Receiving:
             check_beginning(content, self._name)
         self._received += len(content)
         if self._received > self._size:
-            raise UserError(f"{self._name}: more bytes than the {self._size:,} that were announced.", _AGAIN)
+            raise UserError(f"{self._name}: more bytes than the {self._size:,} announced.", _AGAIN)
         self._hash.update(content)
         try:
             self._file.write(content)
@@ -158,7 +158,7 @@ def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Uplo
     with store.read() as session:
         row = session.scalars(select(UploadRow).where(*_upload_conditions(upload_id, user_id))).one_or_none()
         if row is None:
-            raise _not_here()
+            raise _gone_error()
         return _upload(row, uploads_folder(store))
 
 
@@ -174,7 +174,7 @@ def keep_upload(store: Store, upload: Upload) -> None:
     try:
         os.utime(upload.path)
     except OSError:
-        raise _not_here() from None
+        raise _gone_error() from None
     with store.write() as session:
         session.execute(update(UploadRow).where(UploadRow.id == upload.id).values(touched=now()))
 
@@ -209,7 +209,7 @@ class UploadSource:
                 self.read += len(line)
                 yield line
 
-        return _unpacked(counted(), self.name)
+        return _unpack_lines(counted(), self.name)
 
     def parts(self) -> Iterator[bytes]:
         """Yield the content as it was sent, in pieces."""
@@ -218,20 +218,20 @@ class UploadSource:
                 while content := file.read(_PIECE):
                     yield content
         except FileNotFoundError:
-            raise _not_here() from None
+            raise _gone_error() from None
 
 
 def upload_lines(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of an upload that comes in pieces."""
-    return _unpacked(split_lines(parts, name), name)
+    return _unpack_lines(split_lines(parts, name), name)
 
 
-def _unpacked(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+def _unpack_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     # A compressed file is unpacked here, where its size is bounded.
     return unpacked(lines, name, LARGEST, _BY_COMMAND)
 
 
-def _not_here() -> NotFoundError:
+def _gone_error() -> NotFoundError:
     return NotFoundError("This file is no longer here.", "Choose it again.")
 
 
@@ -244,7 +244,7 @@ def _check_quota(session: Session, user_id: int, size: int) -> None:
 
 
 def sweep_uploads(store: Store) -> None:
-    """Delete abandoned uploads with their files, and what killed servers have received of others."""
+    """Delete abandoned uploads with their files, and partial files that killed servers have left behind."""
     with store.write() as session:
         session.execute(delete(UploadRow).where(UploadRow.touched < now() - LASTS))
     for path in uploads_folder(store).iterdir():

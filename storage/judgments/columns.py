@@ -25,11 +25,11 @@ from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.judgments import are_probabilities
 from stepsight.storage.traces.queries import Dataset
 
-# The traces read at once; every database allows an IN with this many keys.
+# The number of traces read at once; every database allows an IN clause with this many keys.
 _MOST = 2_000
 GROUP_KEYS = ("classification", "question_type", "family", "generator")
 """The fields of a benchmark's metadata that give the class of a trace, the first one first."""
-# One text for each trace: a row for each step would take three times as long to fetch.
+# One text per trace: fetching a row per step would take three times as long.
 _SIGN = (
     "substr('abcdefghijkl', 1 + 3 * coalesce(s.label + 1, 0)"
     " + CASE WHEN s.valid THEN 2 WHEN NOT s.valid THEN 1 ELSE 0 END, 1)"
@@ -103,8 +103,8 @@ class TraceGold:
         """Return the index of each given database id in `trace_ids`, or `SILENT` if it is not among them."""
         if not len(self):
             return np.full(len(trace_ids), SILENT)
-        at = np.searchsorted(self.trace_ids, trace_ids, sorter=self._id_order)
-        places = self._id_order[np.minimum(at, len(self) - 1)]
+        index = np.searchsorted(self.trace_ids, trace_ids, sorter=self._id_order)
+        places = self._id_order[np.minimum(index, len(self) - 1)]
         return np.where(self.trace_ids[places] == trace_ids, places, SILENT)
 
     @cached_property
@@ -168,7 +168,7 @@ def read_gold_columns(
         "valid": valid,
         "substeps": read_substeps(session, trace_ids, counts, sizes),
         "digests": tuple(digests),
-        # Thousands of traces share a name of few.
+        # Thousands of traces share a few names.
         "groups": tuple(intern(str(group)) for group in groups),
         "share": None if brief else read_shares(session, trace_ids, counts),
     }
@@ -181,11 +181,11 @@ def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDAr
     signs: dict[int, str] = {}
     ids = trace_ids.tolist()
     for start in range(0, len(ids), _MOST):
-        # Not through the session, whose work on each row would take most of the time.
+        # Read without the session, whose work on each row would take most of the time.
         part = session.connection().execute(statement, {"ids": ids[start : start + _MOST]})
         signs.update((id, of_trace) for id, of_trace in part)
     if [len(signs.get(id, "")) for id in ids] != counts.tolist():
-        raise DamagedError("steps: not as many as their traces should have.")
+        raise DamagedError("steps: their number does not match the traces.")
     codes = np.frombuffer("".join(map(signs.__getitem__, ids)).encode(), np.int8) - np.int8(ord("a"))
     return codes // 3 + np.int8(SILENT), codes % 3 + np.int8(SILENT)
 
@@ -209,7 +209,7 @@ def read_shares(session: Session, trace_ids: Ints, counts: AnyInts) -> Floats64 
 def read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) -> NDArray[np.int32]:
     """Return the sub-step count of each step, given each trace's step count and sub-step count."""
     substeps = np.ones(int(counts.sum()), np.int32)
-    # In the order of the keys, which is that of the rows in the database.
+    # Sorted by key, which is the order of the rows in the database.
     parted = np.flatnonzero(sizes != counts)
     parted = parted[np.argsort(trace_ids[parted])]
     first = starts(counts)
@@ -220,7 +220,7 @@ def read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) 
         numbers = numbers.group_by(*step).order_by(*step)
         sizes_of_steps = np.array(session.connection().scalars(numbers).all(), np.int32)
         if len(sizes_of_steps) != counts[places].sum():
-            raise DamagedError("substeps: a step has none.")
+            raise DamagedError("substeps: a step has no sub-step.")
         substeps[np.repeat(first[places], counts[places]) + within(counts[places])] = sizes_of_steps
     return substeps
 
@@ -285,9 +285,9 @@ def read_scores(
         trace, stored = trace[present], [blobs[place] for place in present]
         sizes = gold.sizes[trace]
         own = np.repeat(first[trace], sizes) + within(sizes)
-        probs[own] = _cut(gold, trace, stored) if is_cut else join_scores(stored, sizes)
+        probs[own] = _cut_triangles(gold, trace, stored) if is_cut else join_scores(stored, sizes)
         if gold.kept is None:
-            # A score of the whole solution says nothing about its beginning. None becomes NaN.
+            # A score of the whole solution says nothing about its prefixes. None becomes NaN.
             solution[trace] = np.array(solutions, np.float64)[present]
         judged[trace] = True
     table = build_columns(gold, probs, solution)
@@ -295,16 +295,16 @@ def read_scores(
     return table if shown.all() else table.where(shown)
 
 
-def _cut(gold: TraceGold, trace: Ints, triangles: Sequence[bytes]) -> Floats32:
+def _cut_triangles(gold: TraceGold, trace: Ints, triangles: Sequence[bytes]) -> Floats32:
     """Return the scores of all sub-steps of traces when the last one in view had been read, from their packed
     hindsight judgments. Later sub-steps have NaN."""
     sizes, last = gold.sizes[trace], gold.last_in_view[trace]
     packed = join_scores(triangles, sizes * (sizes + 1) // 2)
-    # Row j of a triangle is behind those of 1, 2, ..., j scores.
+    # Row j of a triangle comes after the rows with 1, 2, ..., j scores.
     first = starts(sizes * (sizes + 1) // 2) + last * (last + 1) // 2
-    i, at = within(sizes), np.repeat(last, sizes)
-    scores = packed[np.repeat(first, sizes) + np.minimum(i, at)]
-    return np.where((i > at)[:, None], np.float32(np.nan), scores)
+    i, row = within(sizes), np.repeat(last, sizes)
+    scores = packed[np.repeat(first, sizes) + np.minimum(i, row)]
+    return np.where((i > row)[:, None], np.float32(np.nan), scores)
 
 
 def build_columns(gold: TraceGold, probs: Floats32, solution: Floats64) -> StepTable:

@@ -129,7 +129,7 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
     """Return the stored form of an evaluator that is or was loaded, adding it to the store if necessary. If the
     evaluator's own thresholds have changed, they are updated in the store."""
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
-    # Properties with their usual values are not stored.
+    # Properties with their default values are not stored.
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     kind |= {} if evaluator.dtype == _DTYPE else {"dtype": evaluator.dtype}
     reading = {} if evaluator.reading == OWN_READING else {"reading": asdict(evaluator.reading)}
@@ -317,8 +317,8 @@ def _history(evaluator_id: int) -> Select[CalibrationRow]:
 
 
 class VerdictVersion(NamedTuple):
-    """What changes with the verdicts of an evaluator on a dataset: when the evaluator was added, since the id of a
-    deleted one may be used again, the revision of its `judgments`, and the id of its newest `thresholds`."""
+    """The values that change with an evaluator's verdicts on a dataset: when the evaluator was added, since the id
+    of a deleted one may be used again, the revision of its `judgments`, and the id of its newest `thresholds`."""
 
     created: datetime
     judgments: int | None
@@ -327,7 +327,7 @@ class VerdictVersion(NamedTuple):
 
 class Versions(NamedTuple):
     """Keys that change whenever the data does: `traces` with the traces of a dataset, and `verdicts` with what
-    evaluators say of them, by the id of the evaluator."""
+    evaluators say about them, by the id of the evaluator."""
 
     traces: tuple[datetime, int] | None
     verdicts: Mapping[int, VerdictVersion]

@@ -29,11 +29,11 @@ from stepsight.storage.traces.queries import StoredTrace, iterate_traces
 
 _TOLERANCE = 1e-3
 _PACKED = np.dtype("<f4")
-# The most that a crash can lose: so many judgments, or those of so many seconds.
+# The most that a crash can lose: this many judgments, or the judgments of this many seconds.
 _BATCH = 200
 _SECONDS = 5.0
 _KEY = ("evaluator_id", "dataset_id", "trace_id")
-# A judgment that differs in none of these, nor in its scores, is the one that is there.
+# A judgment that has the same scores and differs in none of these is the one already stored.
 _SAME = ("digest", "solution", "spread", "rationale")
 
 
@@ -89,17 +89,17 @@ def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode 
     A stale judgment counts as missing, and a hindsight judgment counts for every mode. Judgments may be saved
     during the iteration, and the iteration may be stopped and restarted.
     """
-    return iterate_traces(store, dataset_id, _missing(evaluator_id, Mode(mode)))
+    return iterate_traces(store, dataset_id, _is_missing(evaluator_id, Mode(mode)))
 
 
 def count_missing(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> int:
     """Return the number of traces that `missing_traces` yields."""
     counted = select(func.count()).select_from(TraceRow).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
-        return session.scalar(counted.where(_missing(evaluator_id, Mode(mode)))) or 0
+        return session.scalar(counted.where(_is_missing(evaluator_id, Mode(mode)))) or 0
 
 
-def _missing(evaluator_id: int, mode: Mode) -> ColumnElement[bool]:
+def _is_missing(evaluator_id: int, mode: Mode) -> ColumnElement[bool]:
     row = TriangleRow if mode == Mode.HINDSIGHT else JudgmentRow
     in_mode = () if mode == Mode.HINDSIGHT else (JudgmentRow.mode == mode.value,)
     judged = row.trace_id == TraceRow.id, row.evaluator_id == evaluator_id, row.digest == TraceRow.digest
@@ -164,7 +164,7 @@ def _save(session: Session, evaluator_id: int, judgments: Sequence[Judgment]) ->
             values = {"mode": mode, "scores": scores, "derived": isinstance(result, Hindsight)}
             in_mode[trace.trace_id, mode] = row | values
     _remove_stale(session, evaluator_id, ids)
-    # In the same order for all writers, who could otherwise deadlock.
+    # All writers use the same order; otherwise they could deadlock.
     if in_mode:
         rows = [in_mode[key] for key in sorted(in_mode)]
         insert_or_update(session, JudgmentRow, rows, (*_KEY, "mode"), ("scores", "derived", *_SAME))
@@ -189,7 +189,7 @@ def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment 
     """Return the judgment that stands in a mode, or None. All `judgments` must be by one evaluator and of one
     trace."""
     by_mode = {judgment.mode: judgment for judgment in judgments if not judgment.stale}
-    # Had the hindsight judgment been saved later, there would be none in the mode itself.
+    # If the hindsight judgment had been saved later, there would be no judgment in this mode.
     return by_mode.get(mode) or by_mode.get(Mode.HINDSIGHT)
 
 
@@ -215,7 +215,7 @@ def read_many(
             if evaluator_id is not None:
                 statement = statement.where(row.evaluator_id == evaluator_id)
             for judgment, evaluator in session.execute(statement):
-                # The type that both rows share knows neither.
+                # The rows' common type declares neither column.
                 assert isinstance(judgment, JudgmentRow | TriangleRow)
                 lists[judgment.trace_id].append(_judgment(by_id[judgment.trace_id], judgment, evaluator))
     for judgments in lists.values():

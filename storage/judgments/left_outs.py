@@ -24,7 +24,7 @@ from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_trace
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
 # Scores that differ by less are the same.
 _SAME = 1e-4
-# Traces that are read at a time.
+# The number of traces read at a time.
 _PART = 200
 _KEY = ("evaluator_id", "trace_id")
 _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
@@ -65,7 +65,7 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
     earlier, added = {} if stored is None else stored.rows(), scores.rows()
     pairs += [(earlier[i], added[i]) for i in earlier.keys() & added.keys()]
     if not all(np.allclose(before, after, atol=_SAME) for before, after in pairs):
-        raise UserError(f"trace {trace.id!r} already has other scores.", "Give another name (--evaluator).")
+        raise UserError(f"trace {trace.id!r} already has different scores.", "Give another name (--evaluator).")
     if stored is not None:
         scores = LeaveOneOut.of(scores.whole, dict(sorted((earlier | added).items())))
     save_left_out(session, evaluator_id, trace, scores)
@@ -102,7 +102,7 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> set[int]:
 
 
 def measure_needed(store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]]) -> dict[str, NeededSteps]:
-    """Measure how well the largest falls in validity tell needed steps of a dataset from other steps.
+    """Measure how well the largest falls in validity distinguish needed steps of a dataset from other steps.
 
     Evaluators are given by name and database id. Returns the result for each evaluator, by name. Evaluators without
     scores of both kinds of steps are left out.
@@ -136,7 +136,7 @@ def _necessities(trace: StoredTrace) -> dict[int, bool]:
     """
     owners = trace.owners.tolist()
     edits = {name: trace.meta.get(name) for name in (NECESSARY, INERT)}
-    # The metadata of another kind of file may hold anything under these names.
+    # In the metadata of other kinds of files, anything may be under these names.
     if any(isinstance(steps, list) for steps in edits.values()):
         listed = [(step, name) for name, steps in edits.items() if isinstance(steps, list) for step in steps]
         of_step = {step - 1: name == NECESSARY for step, name in listed if isinstance(step, int)}

@@ -30,9 +30,9 @@ _VERDICTS = {"correct": 1.0, "absent": 1.0, "wrong": 0.0, "present": 0.0}
 _OF_REDUNDANCY = ("absent", "present")
 _THEIR_NAME = "prm_name"
 _LEFT_OUT, _BOTH = "left_out", ("whole", "scores")
-# What others call a step that is left out with nothing in its place.
+# What other programs call a step that is left out and replaced with nothing.
 _DELETED = "deleted"
-# A number of more digits is past the end of any solution, and Python refuses to read the longest.
+# A number with more digits is beyond the end of any solution, and Python refuses to parse very long ones.
 _DIGITS = 9
 
 Rows = NDArray[np.float32]
@@ -77,9 +77,9 @@ class PublishedScores:
     def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores | Hindsight:
         """Return one row of scores per sub-step of `trace`, with zeros where scores are missing.
 
-        `on_redundancy` says whether the verdicts of the file are on redundancy, which cannot be told from an
-        unreadable verdict. Raises `UserError`, with a message that names the trace, unless there is one score per
-        sub-step.
+        `on_redundancy` says whether the verdicts of the file are on redundancy, which cannot be distinguished from
+        an unreadable verdict. Raises `UserError`, with a message that names the trace, unless there is one score
+        per sub-step.
         """
         count = len(trace.substeps)
         if self.recorded is not None:
@@ -163,14 +163,14 @@ def _without_a_step(row: Row) -> PublishedScores:
     """Parse a row of scores with one sub-step left out. In the row, `whole` holds the scores with nothing left out,
     `scores` holds the scores of the remaining sub-steps, and `left_out` is the 1-based index of the sub-step."""
     if row.get("gap", _DELETED) != _DELETED:
-        raise UserError(f"the field 'gap' is {describe(row['gap'])}, expected {_DELETED}: nothing in its place.")
+        raise UserError(f"the field 'gap' is {describe(row['gap'])}, expected {_DELETED} (nothing in its place).")
     all_steps, others = (parse_scores({"id": field_of(row, "id"), "scores": field_of(row, key)}) for key in _BOTH)
     if all_steps.rows is None or others.rows is None or all_steps.outputs != others.outputs:
-        raise UserError("the fields 'whole' and 'scores' hold scores of different kinds, or none of steps.")
+        raise UserError("the fields 'whole' and 'scores' hold scores of different kinds, or no scores of steps.")
     n = len(all_steps.rows)
     step = whole(row[_LEFT_OUT], 1, n, "the step left out") - 1
     if len(others.rows) != n - 1:
-        raise UserError(f"{counted(len(others.rows), 'score')} without one of {n} steps, expected {n - 1}.")
+        raise UserError(f"{counted(len(others.rows), 'score')} with one of {n} steps left out, expected {n - 1}.")
     return replace(all_steps, left_out={step: others.rows})
 
 

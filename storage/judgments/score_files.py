@@ -39,7 +39,7 @@ UNKNOWN = "unknown"
 # Scores that differ by less count as the same: in half precision they depend a little on the rest of a batch.
 _STILL = 0.01
 _NAMED = 5
-# Stands among what is known of an evaluator once a later step has changed the score of an earlier one.
+# Recorded as a property of an evaluator once a later step has changed the score of an earlier one.
 _CHANGES = "changes_earlier"
 
 Located = tuple[str, PublishedScores]
@@ -80,7 +80,7 @@ def import_scores(
     """Store all scores in a file as judgments of a dataset's traces by `evaluator`.
 
     A file written by `stepsight score` names its own evaluator and mode, in which case `evaluator` only renames the
-    evaluator. The hash of a published file tells its evaluator.
+    evaluator. The hash of a published file identifies its evaluator.
 
     Rows are matched to traces by id if the file contains ids of the dataset. If it has no ids, or its ids merely
     number the rows, rows are matched by position, provided that there are as many rows as traces. Importing the
@@ -109,7 +109,7 @@ def import_score_lines(
     outputs = outputs_of(rows)
     matches, summary = _match(list_ids(store, target.id), rows, name, target, evaluator, outputs)
     on_redundancy = any(verdict.on_redundancy for _, verdict in rows)
-    # Files of records are whole; others may add to what is there.
+    # Files of judgment records are complete; others may add to the stored scores.
     is_addition = any(scores.left_out and scores.recorded is None for _, scores in rows)
     with store.write(bulk=True) as session:
         row = _register(session, evaluator, outputs, name)
@@ -117,7 +117,7 @@ def import_score_lines(
             is_there = session.get(JudgedRow, (target.id, row.id)) is not None
             if is_there and row.info.get("files", {}).get(target.name, sha256) != sha256:
                 raise UserError(
-                    f"{name}: {row.name!r} already has other scores of {target.name}.",
+                    f"{name}: {row.name!r} already has different scores for {target.name}.",
                     "Give another name (--evaluator).",
                 )
             amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
@@ -312,7 +312,7 @@ def _save_attention(session: Session, evaluator: StoredEvaluator, seen: _Attenti
 
 def _register(session: Session, name: str, outputs: Outputs, path: str) -> StoredEvaluator:
     fixed = {"fingerprint": f"{FORMAT}:{name}", "format": FORMAT, "attention": UNKNOWN}
-    # Two files of one evaluator add to what the other has stored, so that one waits for the other.
+    # Two files for the same evaluator add to each other's scores, so one must wait for the other.
     _, reading = split_reading(name)
     more = {} if reading == OWN_READING else {"reading": asdict(reading)}
     row = add_evaluator(session, fixed | {"name": name, "info": more | {"outputs": outputs.value}}, lock=True)

@@ -173,8 +173,8 @@ def decide(
             raise NotFoundError(f"The campaign has no item {item_id}.")
         stored = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))
         if stored is not None:
-            return _repeat(stored, item.id, step, new, user)
-        annotations = _labelled(session, item, step)
+            return _repeated_decision(stored, item.id, step, new, user)
+        annotations = _load_annotations(session, item, step)
         before = session.scalar(
             select(EventRow)
             .where(EventRow.item_id == item.id, EventRow.step == step, EventRow.kind == DECIDE)
@@ -208,7 +208,7 @@ def decide(
         return _decision(event, user.name)
 
 
-def _labelled(session: Session, item: ItemRow, step: int) -> list[SubmittedAnnotation]:
+def _load_annotations(session: Session, item: ItemRow, step: int) -> list[SubmittedAnnotation]:
     """Return the annotations of an item. Raises an error unless the trace is unchanged, contains the step, and was
     submitted by somebody."""
     digest, n_steps = session.execute(
@@ -224,7 +224,7 @@ def _labelled(session: Session, item: ItemRow, step: int) -> list[SubmittedAnnot
     return annotations
 
 
-def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
+def _repeated_decision(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
     content = {name: (event.new or {}).get(name) for name in new} if event.kind == DECIDE else None
     if (event.item_id, event.step, content) != (item_id, step, new):
         raise ConflictError("This key was used for something else.", "Reload the page, then decide again.")

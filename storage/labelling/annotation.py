@@ -284,7 +284,7 @@ class Fold:
             self._reveal(event.new)
         elif event.kind == "submit":
             self._submitted = True
-            # A submitted annotation is shown beside the whole trace.
+            # A submitted annotation is shown with the whole trace.
             n_steps = len(self._values["label"])
             self._reveal(n_steps)
             self._keep_first(n_steps)

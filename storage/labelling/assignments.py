@@ -56,7 +56,7 @@ def load_slot(session: Session, public_id: str) -> Slot:
         .join(TraceRow, TraceRow.id == ItemRow.trace_id)
         .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
         .options(load_only(TraceRow.digest, TraceRow.n_steps))
-        # PostgreSQL cannot compare with every text, and no slot has such an id.
+        # PostgreSQL cannot compare with texts that contain NUL, and no slot has such an id.
         .where(SlotRow.public_id == (public_id if public_id.isprintable() else ""))
     )
     rows = session.execute(slots).one_or_none()
@@ -76,7 +76,7 @@ def check_owner(slot: Slot, user: User) -> None:
     if slot.row.user_id != user.id:
         raise ConflictError(
             "Your time for this trace ran out, and somebody else has it now.",
-            "Your labels are kept. Go on with the next trace.",
+            "Your labels are kept. Continue with the next trace.",
         )
 
 
@@ -86,7 +86,7 @@ def check_open(slot: Slot) -> None:
         raise ConflictError("The campaign is closed.", "Nothing can be labelled in it any more.")
     if slot.trace.digest != slot.item.digest:
         raise ConflictError(
-            "The trace was changed after the campaign was made.", "Your labels are kept. Go on with the next trace."
+            "The trace was changed after the campaign began.", "Your labels are kept. Continue with the next trace."
         )
 
 

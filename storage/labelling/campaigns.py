@@ -39,7 +39,7 @@ from stepsight.storage.people.changes import Changeable, Dependents, busy, count
 from stepsight.storage.people.users import User, user_of_row
 from stepsight.storage.traces.queries import find_dataset
 
-# Values in one statement.
+# The number of values in one statement.
 _BATCH = 500
 
 
@@ -78,7 +78,7 @@ def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
         with store.write() as session:
             return _create(session, plan, dataset_id, chosen, len(ids), user)
     except IntegrityError:
-        # The dataset or an evaluator was deleted since it was looked up.
+        # The dataset or an evaluator has been deleted since it was looked up.
         raise ConflictError("The store has changed in the meantime.", "Try again.") from None
 
 
@@ -125,7 +125,7 @@ def close_campaign(store: Store, campaign_id: int) -> Campaign:
     """Close a campaign, so that it takes no more labels. Existing labels are kept. Closing it again changes
     nothing."""
     with store.write() as session:
-        row = _existing(session, campaign_id)
+        row = _require_campaign(session, campaign_id)
         row.closed = row.closed or now()
         session.flush()
         return load_campaign(session, campaign_id)
@@ -136,8 +136,8 @@ def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
     version is added. Raises `ConflictError` if the campaign is closed."""
     check_guideline(text)
     with store.write() as session:
-        if _existing(session, campaign_id).closed is not None:
-            raise ConflictError("The campaign is closed.", "Its guideline stays as it is.")
+        if _require_campaign(session, campaign_id).closed is not None:
+            raise ConflictError("The campaign is closed.", "Its guideline can no longer be changed.")
         newest = session.scalars(_guidelines(campaign_id).limit(1)).one()
         if newest.text == text:
             return newest.version
@@ -235,7 +235,7 @@ def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
         session.execute(insert(SlotRow), rows)
 
 
-def _existing(session: Session, campaign_id: int) -> CampaignRow:
+def _require_campaign(session: Session, campaign_id: int) -> CampaignRow:
     row = session.get(CampaignRow, in_range(campaign_id))
     if row is None:
         raise NotFoundError(f"There is no campaign {campaign_id}.")
@@ -280,7 +280,7 @@ class ChangeableCampaign(Changeable[CampaignRow]):
     def find(self, session: Session, *, lock: bool = False) -> CampaignRow:
         row = session.get(CampaignRow, in_range(self.id))
         if row is None:
-            raise NotFoundError(f"There is no campaign {self.id}.", "It may have been deleted meanwhile.")
+            raise NotFoundError(f"There is no campaign {self.id}.", "It may have been deleted in the meantime.")
         return row
 
     def dependents(self, session: Session, row: CampaignRow) -> Dependents:
@@ -295,9 +295,9 @@ class ChangeableCampaign(Changeable[CampaignRow]):
         dataset = session.scalars(select(DatasetRow.name).where(DatasetRow.id == row.dataset_id)).one()
         later, unexported = actions - (row.exported or 0), None
         if later > 0:
-            stated = "1 action of people is" if later == 1 else f"{later:,} actions of people are"
-            hint = "Download every event first, as JSON Lines."
-            unexported = ConflictError(f"{stated} in no complete export.", hint)
+            stated = "1 action of an annotator has" if later == 1 else f"{later:,} actions of annotators have"
+            hint = "Download all events first, as JSON Lines."
+            unexported = ConflictError(f"{stated} not been exported.", hint)
         return Dependents(
             row.name,
             lines_of(
@@ -369,9 +369,9 @@ def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | N
     if user_ids is not None and not user_ids:
         raise UserError("Nobody is chosen.", "Choose at least one person, or let everybody label.")
     with store.write() as session:
-        row = _existing(session, campaign_id)
+        row = _require_campaign(session, campaign_id)
         if row.closed is not None:
-            raise ConflictError("The campaign is closed.", "Nobody labels in it any more.")
+            raise ConflictError("The campaign is closed.", "Nobody can label in it any more.")
         row.restricted = user_ids is not None
         if user_ids is None:
             return
@@ -393,7 +393,7 @@ def check_annotator(session: Session, campaign: Campaign, user: User) -> None:
     """Raise `ForbiddenError` if a person is not an annotator of a campaign."""
     if campaign.restricted and not session.scalar(select(_is_assigned(campaign.id, user))):
         raise ForbiddenError(
-            f"You are not among the annotators of {campaign.name!r}.", "Ask who runs the campaign to add you."
+            f"You are not among the annotators of {campaign.name!r}.", "Ask whoever runs the campaign to add you."
         )
 
 

@@ -27,9 +27,9 @@ CONSENSUS = "consensus"
 # The reasons for leaving out traces and annotations.
 HIDDEN_GOLD = "hidden gold items"
 CHANGED = "traces that changed since they were labelled"
-# Traces held in memory at once.
+# The number of traces held in memory at once.
 _BATCH = 200
-# A decision counts as much as two people, on whose labels it was taken.
+# A decision counts as much as the labels of two people, since it was based on them.
 _DECISION = 2
 
 Labels = tuple[str | None, ...]
@@ -92,7 +92,7 @@ def find_consensus(item: AnnotatedItem, after_error: bool) -> tuple[Labels, tupl
     """Return the labels of a trace on which its annotators agree, and how each came about, as in `LabelledTrace`.
     `after_error` is True if the campaign labels the steps after the first error."""
     labels: list[str | None] = []
-    how: list[str] = []
+    origins: list[str] = []
     for step in range(len(item.annotations[0].labels)):
         if step in item.decisions:
             label, origin = item.decisions[step].label, ADJUDICATED
@@ -101,8 +101,8 @@ def find_consensus(item: AnnotatedItem, after_error: bool) -> tuple[Labels, tupl
         else:
             label, origin = vote([annotation.labels[step] for annotation in item.annotations])
         labels.append(label)
-        how.append(origin)
-    return tuple(labels), tuple(how)
+        origins.append(origin)
+    return tuple(labels), tuple(origins)
 
 
 class LabelledTraces:
@@ -136,7 +136,7 @@ class LabelledTraces:
             for item in batch:
                 trace = stored[item.item.trace_id]
                 if trace.digest == item.item.digest:
-                    yield from self._labelled(trace, item)
+                    yield from self._label_trace(trace, item)
                 else:
                     self._leave_out(item, CHANGED)
 
@@ -150,7 +150,7 @@ class LabelledTraces:
     def _leave_out(self, item: AnnotatedItem, reason: str) -> None:
         self.left_out[reason] += len(item.annotations) if self._per_annotator else 1
 
-    def _labelled(self, trace: StoredTrace, item: AnnotatedItem) -> Iterator[LabelledTrace]:
+    def _label_trace(self, trace: StoredTrace, item: AnnotatedItem) -> Iterator[LabelledTrace]:
         if not self._per_annotator:
             yield LabelledTrace(trace, item, *find_consensus(item, self._campaign.after_error))
             return

@@ -54,7 +54,7 @@ class DisputeState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-# By state, the states that a dispute's author, and an adjudicator, can set.
+# For each state, the states to which a dispute's author and an adjudicator can change it.
 _BY_AUTHOR: Mapping[str, Sequence[DisputeState]] = {
     DisputeState.OPEN: (DisputeState.WITHDRAWN,),
     DisputeState.WITHDRAWN: (DisputeState.OPEN,),
@@ -146,7 +146,7 @@ def add_entry(store: Store, dispute_id: int, user: User, text: str, state: Dispu
     if state is None or remark:
         remark = check_reason(text, "The entry has no text.", "Write something.")
     with store.write() as session:
-        dispute = _existing(session, dispute_id)
+        dispute = _require_dispute(session, dispute_id)
         if state is not None:
             _check_change(dispute, state, user)
             if state == DisputeState.ACCEPTED:
@@ -160,7 +160,7 @@ def add_entry(store: Store, dispute_id: int, user: User, text: str, state: Dispu
 def get_dispute(store: Store, dispute_id: int) -> Dispute:
     """Return the dispute with this id. Raises `NotFoundError` if the dispute does not exist."""
     with store.read() as session:
-        return _existing(session, dispute_id)
+        return _require_dispute(session, dispute_id)
 
 
 def list_disputes(
@@ -223,7 +223,7 @@ def _conditions(which: DisputeFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _existing(session: Session, dispute_id: int) -> Dispute:
+def _require_dispute(session: Session, dispute_id: int) -> Dispute:
     dispute = session.get(Dispute, in_range(dispute_id))
     if dispute is None:
         raise NotFoundError(f"There is no dispute {dispute_id}.")
@@ -243,7 +243,7 @@ def _check_change(dispute: Dispute, state: DisputeState, user: User) -> None:
             "Ask an adjudicator or an admin.",
         )
     who = "its author" if DisputeState.WITHDRAWN in (state, dispute.state) else "an adjudicator"
-    raise ForbiddenError(f"Only {who} can put dispute {dispute.id} into the state {state}.")
+    raise ForbiddenError(f"Only {who} can mark dispute {dispute.id} as {state}.")
 
 
 def _check_acceptance(session: Session, dispute: Dispute) -> None:

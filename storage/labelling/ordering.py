@@ -55,8 +55,8 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     sources = (plan.gold_dataset,) if plan.gold_dataset is not None else (plan.dataset, GALLERY)
     for name in sources:
         others = [id for id, text in _with_full_gold(session, name) if text not in used]
-        for having in _shown_beside(session, plan):
-            others = _unremarkable(others, ids, having)
+        for having in _groups_by_shown(session, plan):
+            others = _keep_unremarkable(others, ids, having)
         if len(others) >= least:
             return rng.sample(others, min(most, len(others)))
     shortage = (
@@ -64,9 +64,9 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     )
     advice = "Draw a sample of the traces (--sample), name" if plan.gold_dataset is None else "Name"
     raise UserError(
-        f"{' and '.join(sources)}: {shortage} gold for all that is labelled.",
-        f"{advice} another dataset for the gold items, or ask for none. They need an answer and scores where the"
-        " others have those and the campaign shows them.",
+        f"{' and '.join(sources)}: {shortage} gold for everything that is labelled.",
+        f"{advice} another dataset for the gold items, or ask for none. They need answers and scores where"
+        " the other items have them and the campaign shows them.",
     )
 
 
@@ -84,7 +84,7 @@ def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
     return [(id, text) for id, text in session.execute(complete)]
 
 
-def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
+def _groups_by_shown(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
     """Yield a set of trace ids for the reference answer and for the evaluator's scores, if the campaign shows them.
     The sets hold the traces with a reference answer and those with a judgment by the campaign's evaluator."""
     if plan.shows_answer:
@@ -96,7 +96,7 @@ def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
         yield set(session.scalars(judged.distinct()))
 
 
-def _unremarkable(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
+def _keep_unremarkable(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
     """Keep those of the traces `others` that do not stand out among the traces `ids` by being in `having`, or by
     not being in it.
 

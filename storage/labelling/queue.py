@@ -91,11 +91,11 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
             raise ConflictError(f"The campaign {campaign.name!r} is closed.", "Choose another one.")
         shorten(session, campaign.id, campaign.lease)
         # An expired lease counts until somebody else takes the slot.
-        slot = session.scalar(_held_by_user(campaign, user))
+        slot = session.scalar(_select_held(campaign, user))
         if slot is None:
-            free = _free(campaign, user)
-            # Of traces with the same text, one that the person has already had comes when nothing else is left.
-            slot = session.scalar(free.where(~_had_text(campaign, user))) or session.scalar(free)
+            free = _select_free(campaign, user)
+            # A trace whose text the person has already labelled comes only when nothing else is left.
+            slot = session.scalar(free.where(~_has_had_text(campaign, user))) or session.scalar(free)
             if slot is None:
                 return None
             gold = _draw_gold(session, campaign, user)
@@ -110,9 +110,9 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
     if campaign.closed is not None or not may_label_in(store, campaign, user):
         return "nothing"
     with store.read() as session:
-        if session.scalar(_held_by_user(campaign, user)) is not None:
+        if session.scalar(_select_held(campaign, user)) is not None:
             return "held"
-        return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
+        return "nothing" if session.scalar(_select_free(campaign, user)) is None else "new"
 
 
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
@@ -169,27 +169,27 @@ def _assignment(session: Session, campaign: Campaign, slot: SlotRow) -> Assignme
     return Assignment(slot.public_id, item.id, campaign, trace, answer, slot.expires)
 
 
-def _held_by_user(campaign: Campaign, user: User) -> Select[SlotRow]:
+def _select_held(campaign: Campaign, user: User) -> Select[SlotRow]:
     own = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
-    slots = select(SlotRow).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*own, _unchanged())
+    slots = select(SlotRow).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*own, _is_unchanged())
     return slots.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
 
 
-def _free(campaign: Campaign, user: User) -> Select[SlotRow]:
+def _select_free(campaign: Campaign, user: User) -> Select[SlotRow]:
     own = aliased(SlotRow)
     had = exists().where(own.item_id == ItemRow.id, own.user_id == user.id)
-    anybodys = or_(SlotRow.state == FREE, and_(SlotRow.state == LEASED, SlotRow.expires < now()))
+    is_available = or_(SlotRow.state == FREE, and_(SlotRow.state == LEASED, SlotRow.expires < now()))
     return (
         select(SlotRow)
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
-        .where(ItemRow.campaign_id == campaign.id, ItemRow.chosen != GOLD, anybodys, ~had, _unchanged())
+        .where(ItemRow.campaign_id == campaign.id, ItemRow.chosen != GOLD, is_available, ~had, _is_unchanged())
         .where(_keeps_blind(campaign, user))
         .order_by(ItemRow.place, SlotRow.number)
         .limit(1)
     )
 
 
-def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
+def _has_had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
     """Return the SQL condition that the person has already been given the text of an item in this campaign."""
     own, same = aliased(SlotRow), aliased(ItemRow)
     of_text = (same.text_digest == ItemRow.text_digest, same.campaign_id == campaign.id)
@@ -213,9 +213,9 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> ItemRow | No
     """
     own = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*own)) or 0
-    gold = select(ItemRow).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
+    gold = select(ItemRow).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _is_unchanged())
     gold = gold.where(_keeps_blind(campaign, user))
-    fresh = gold.where(~_had_text(campaign, user)).order_by(ItemRow.place)
+    fresh = gold.where(~_has_had_text(campaign, user)).order_by(ItemRow.place)
     if count < campaign.qualification_items:
         return session.scalar(fresh.limit(1))
     rng = random.Random(keyed_digest(load_secret(session), "gold", campaign.id, campaign.seed, user.id, count))
@@ -225,7 +225,7 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> ItemRow | No
     return rng.choice(items) if items else None
 
 
-def _unchanged() -> ColumnElement[bool]:
+def _is_unchanged() -> ColumnElement[bool]:
     """Return the SQL condition that the trace of an item has not changed since the campaign was created. Traces
     that have changed can no longer be labelled."""
     return exists().where(TraceRow.id == ItemRow.trace_id, TraceRow.digest == ItemRow.digest)

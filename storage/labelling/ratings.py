@@ -132,7 +132,7 @@ def _arrays(
 
 
 def _steps(annotations: Item) -> int:
-    # If the trace has changed since, an annotation has as many steps as its events mention.
+    # If the trace has changed, the number of steps of an annotation is known only from its events.
     return max(len(annotation.labels) for annotation in annotations)
 
 

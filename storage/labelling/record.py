@@ -67,7 +67,7 @@ def record(store: Store, public_id: str, user: User, event: NewEvent) -> Recorde
         slot = load_slot(session, public_id)
         earlier = find_event(session, user.id, event.key)
         if earlier is not None:
-            return _repeat(session, earlier, slot, event)
+            return _repeated_event(session, earlier, slot, event)
         check_owner(slot, user)
         _check_slot(slot, event)
         log = read_events(session, slot.item.id, user.id)
@@ -104,7 +104,7 @@ def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annot
     return fold(log, slot.trace.n_steps, stepwise=slot.settings.stepwise)
 
 
-def _repeat(session: Session, earlier: EventRow, slot: Slot, event: NewEvent) -> RecordedEvent:
+def _repeated_event(session: Session, earlier: EventRow, slot: Slot, event: NewEvent) -> RecordedEvent:
     """Return the event already stored under the same key, even if the person has since lost the slot. Raises
     `ConflictError` if the stored event has different content."""
     same = (earlier.slot_id, earlier.cause) == (slot.row.id, event.cause)
@@ -124,14 +124,14 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
     if event.kind == "withdraw" and not event.cause:
         # A person can withdraw what they submitted at any time.
         if slot.row.state == SKIPPED:
-            raise ConflictError("This trace has already been skipped or withdrawn.", "Go on with the next trace.")
+            raise ConflictError("This trace was already skipped or withdrawn.", "Continue with the next trace.")
         return
     check_open(slot)
     if slot.row.state == SKIPPED:
-        raise ConflictError("You skipped this trace, or withdrew your annotation.", "Go on with the next trace.")
+        raise ConflictError("You skipped this trace, or withdrew your annotation.", "Continue with the next trace.")
     if event.kind == "reopen" and not event.cause:
         if slot.row.state != SUBMITTED:
-            raise ConflictError("The annotation is not submitted.", "Go on labelling.")
+            raise ConflictError("The annotation is not submitted.", "Continue labelling.")
         if slot.settings.is_final:
             hint = "Withdraw it if it should not count."
             raise ConflictError("You have seen what is shown after submission, so the annotation is final.", hint)
@@ -141,7 +141,7 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
         raise ConflictError(
             f"The guideline has changed: version {slot.guideline} is current, and the page shows version"
             f" {event.guideline}.",
-            "Read the new one, then go on.",
+            "Read the new one, then continue.",
         )
 
 
@@ -185,7 +185,7 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
 def _check_evidence(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
     step: int = event.step or 0
     if not slot.settings.stepwise:
-        raise UserError("All steps are seen in this campaign.", "Only stepwise campaigns ask what changed a label.")
+        raise UserError("All steps are visible here.", "Only stepwise campaigns ask what changed a label.")
     seen = min(annotation.revealed, slot.trace.n_steps)
     if event.new >= seen:
         raise UserError(f"Step {event.new + 1} cannot be linked to yet.", f"Name one of the first {seen}.")
@@ -195,7 +195,7 @@ def _check_evidence(slot: Slot, annotation: Annotation, event: NewEvent) -> None
 
 def _check_reveal(slot: Slot, annotation: Annotation, count: int) -> None:
     if not slot.settings.stepwise:
-        raise UserError("All steps are seen in this campaign.", "There is nothing to reveal.")
+        raise UserError("All steps are visible in this campaign.", "There is nothing to reveal.")
     if count <= annotation.revealed:
         return
     if annotation.revealed == slot.trace.n_steps:

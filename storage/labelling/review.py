@@ -25,7 +25,7 @@ from stepsight.storage.people.blindness import is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
 
-# An evaluator's verdict on the whole trace is shown, where there is one.
+# An evaluator's verdict on the whole trace is shown if there is one.
 _MODES = (Mode.OFFLINE, Mode.ONLINE)
 
 
@@ -68,7 +68,7 @@ def read_review(store: Store, public_id: str, user: User) -> Review | None:
     Raises `NotFoundError`, `ForbiddenError` and `ConflictError` in the same cases as
     `storage.labelling.queue.open_slot`.
     """
-    slot = _own_slot(store, public_id, user)
+    slot = _load_own_slot(store, public_id, user)
     shown = slot.settings.after_submission
     if (
         slot.row.state != SUBMITTED
@@ -92,7 +92,7 @@ def read_review(store: Store, public_id: str, user: User) -> Review | None:
 def read_scores(store: Store, public_id: str, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
     """Return the scores of the revealed steps by the campaign's evaluator, or () if the campaign hides scores. In a
     stepwise campaign the scores are online, because offline scores depend on steps that are not yet revealed."""
-    slot = _own_slot(store, public_id, user)
+    slot = _load_own_slot(store, public_id, user)
     if slot.settings.shows is not Shows.SCORES:
         return ()
     if not slot.settings.stepwise:
@@ -104,7 +104,7 @@ def read_scores(store: Store, public_id: str, user: User, annotation: Annotation
     )
 
 
-def _own_slot(store: Store, public_id: str, user: User) -> Slot:
+def _load_own_slot(store: Store, public_id: str, user: User) -> Slot:
     with store.read() as session:
         slot = load_slot(session, public_id)
         check_owner(slot, user)
@@ -158,11 +158,11 @@ def add_suggestions(store: Store, public_id: str, user: User) -> None:
         slot = load_slot(session, public_id)
         if slot.row.state != LEASED or read_events(session, slot.item.id, user.id):
             return
-    labels = _suggested(store, slot)
+    labels = _suggest_labels(store, slot)
     if not any(labels):
         return
     with store.write() as session:
-        # Two pages of the same person may ask at once.
+        # Two pages of the same person may send this request at the same time.
         slot = load_slot(session, public_id)
         is_held = slot.row.state == LEASED and slot.row.user_id == user.id
         if is_held and not read_events(session, slot.item.id, user.id):
@@ -170,7 +170,7 @@ def add_suggestions(store: Store, public_id: str, user: User) -> None:
             session.add(EventRow(kind=SUGGEST, new=list(labels), cause="", key=key, **slot.of_event(user)))
 
 
-def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
+def _suggest_labels(store: Store, slot: Slot) -> Sequence[str | None]:
     shown = _evaluator_scores(store, slot, _MODES)
     if slot.campaign.evaluator_id is None or not shown:
         return ()
@@ -179,7 +179,7 @@ def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
         outputs = outputs_of_evaluator(session, slot.campaign.evaluator_id)
     labels = labels_of(shown[0], thresholds, after_error=slot.settings.after_error)
     if outputs == Outputs.CHECKS:
-        # A step that passes its checks is not right merely by that.
+        # A step is not right merely because it passes its checks.
         return [label if label == "neg" else None for label in labels]
     return labels
 

@@ -18,7 +18,7 @@ from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.campaigns import load_settings
 from stepsight.storage.labelling.plan import CampaignSettings
 
-# Annotations whose events are in memory at once.
+# The number of annotations whose events are in memory at once.
 _BATCH = 200
 
 
@@ -39,10 +39,10 @@ class LabelledItem:
 class SubmittedAnnotation(Annotation):
     """An annotation that is currently submitted, with its annotator and the item of the campaign.
 
-    It holds what counts of `Annotation`. `labels` has None for the steps after the first `neg`, unless the campaign
-    labels them. In a stepwise campaign, `first` holds the labels given before the next step was seen; otherwise it
-    equals `labels`. `errors` has only kinds of error of steps labelled `neg`, and `evidence` only that of steps
-    whose label differs from the first one.
+    It holds the parts of `Annotation` that count. `labels` has None for the steps after the first `neg`, unless the
+    campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step was seen;
+    otherwise it equals `labels`. `errors` has only kinds of error of steps labelled `neg`, and `evidence` only that
+    of steps whose label differs from the first one.
 
     `guideline` is the version at submission, and `moment` the time. `seconds` is the total time measured by the
     page.
@@ -65,7 +65,7 @@ def iterate_annotations(store: Store, campaign_id: int) -> Iterator[SubmittedAnn
     """
     with store.read() as session:
         # Only ids are read, to save memory in large campaigns.
-        slots = session.scalars(_submitted(campaign_id).with_only_columns(SlotRow.id)).all()
+        slots = session.scalars(_select_submitted(campaign_id).with_only_columns(SlotRow.id)).all()
     for start in range(0, len(slots), _BATCH):
         with store.read() as session:
             annotations = _read(session, campaign_id, SlotRow.id.in_(slots[start : start + _BATCH]))
@@ -78,7 +78,7 @@ def read_annotations(session: Session, campaign_id: int, item_id: int) -> list[S
 
 
 def _read(session: Session, campaign_id: int, condition: ColumnElement[bool]) -> list[SubmittedAnnotation]:
-    slots = session.execute(_submitted(campaign_id).where(condition)).all()
+    slots = session.execute(_select_submitted(campaign_id).where(condition)).all()
     if not slots:
         return []
     settings = load_settings(session, campaign_id)
@@ -87,7 +87,7 @@ def _read(session: Session, campaign_id: int, condition: ColumnElement[bool]) ->
     return [annotation for annotation in annotations if annotation is not None]
 
 
-def _submitted(campaign_id: int) -> Select[Any]:
+def _select_submitted(campaign_id: int) -> Select[Any]:
     item: list[Any] = [ItemRow.id, ItemRow.trace_id, TraceRow.external_id, DatasetRow.name.label("dataset")]
     item += [ItemRow.chosen, ItemRow.digest]
     person = SlotRow.user_id, UserRow.name.label("user")
@@ -104,15 +104,15 @@ def _submitted(campaign_id: int) -> Select[Any]:
 
 def _annotation(settings: CampaignSettings, slot: Any, log: Sequence[EventRow]) -> SubmittedAnnotation | None:
     stepwise, after_error = settings.stepwise, settings.after_error
-    # If the trace has changed since, only the log shows how many steps it had.
+    # If the trace has changed, only the log shows how many steps it had.
     folded = fold(log, slot.n_steps if slot.current_digest == slot.digest else 0, stepwise=stepwise)
     if not folded.submitted:
         return None
     labels = needed_labels(folded.labels, after_error)
     first = needed_labels(folded.first, after_error) if stepwise else labels
     evidence = tuple(
-        by if label is not None and early not in (None, label) else None
-        for by, label, early in zip(folded.evidence, labels, first, strict=True)
+        cause if label is not None and early not in (None, label) else None
+        for cause, label, early in zip(folded.evidence, labels, first, strict=True)
     )
     submission = next(event for event in reversed(log) if event.kind == "submit")
     counted = {

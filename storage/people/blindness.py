@@ -23,7 +23,7 @@ from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.people.users import Role, User
 
-# PostgreSQL and SQLite both take some tens of thousands of values in a statement.
+# PostgreSQL and SQLite both accept tens of thousands of values in a statement.
 _MOST = 5_000
 
 
@@ -41,7 +41,7 @@ def may_be_given(text: InstrumentedAttribute[str], user: User) -> ColumnElement[
     A trace may be given if the person is an annotator of the campaign, has not had it, and others have not taken
     all its places. Hidden gold items may be given to everybody.
     """
-    # The column may belong to one of these tables itself.
+    # The column itself may belong to one of these tables.
     item, campaign, slot, current = aliased(ItemRow), aliased(CampaignRow), aliased(SlotRow), aliased(TraceRow)
     own = (slot.item_id == item.id, slot.user_id == user.id)
     has_places = exists().where(slot.item_id == item.id, slot.state.in_(("free", "leased")))
@@ -79,8 +79,8 @@ def was_shown(text: InstrumentedAttribute[str], user: User) -> ColumnElement[boo
 
 
 def was_open_to(item: type[ItemRow], user: User) -> ColumnElement[bool]:
-    """Return the SQL condition that a person may have looked at an item that nobody was to label any more, until
-    somebody withdrew their annotation. Annotators may look at nothing while a blind campaign is open."""
+    """Return the SQL condition that a person may have seen an item while nobody had to label it any more, before
+    somebody withdrew their annotation. Annotators see nothing while a blind campaign is open."""
     if user.role is Role.ANNOTATOR:
         return false()
     event = aliased(EventRow)
@@ -124,7 +124,7 @@ def unblinded(trace_id: InstrumentedAttribute[int], user: User) -> ColumnElement
     This is the case if they have submitted it, if it is not hidden from them, and if no open campaign hides this
     information after submission. `trace_id` is the column that holds the trace's id.
     """
-    # The column may belong to one of these tables itself.
+    # The column itself may belong to one of these tables.
     own, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
     submitted = exists().where(
         own.trace_id == trace_id,

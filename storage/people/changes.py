@@ -84,11 +84,9 @@ class Changeable(ABC, Generic[Row]):
                     raise dependents.obstacle
                 self.remove(session, row)
         except IntegrityError:
-            raise ConflictError(
-                "Something else refers to it by now.", "Reload the page, then check again."
-            ) from None
-        by, extent = user.name if user else LOCAL, "; ".join(dependents.lines)
-        _LOG.info("%s deleted: %s %s (%s)", by, self.kind, dependents.name, extent)
+            raise ConflictError("Something else refers to it now.", "Reload the page, then check again.") from None
+        name, extent = user.name if user else LOCAL, "; ".join(dependents.lines)
+        _LOG.info("%s deleted: %s %s (%s)", name, self.kind, dependents.name, extent)
         return dependents
 
     def rename(self, store: Store, new: str) -> None:
@@ -104,7 +102,7 @@ class Changeable(ABC, Generic[Row]):
             try:
                 session.flush()
             except IntegrityError:
-                # Somebody else took the name since that was checked.
+                # Somebody else has taken the name since it was checked.
                 raise name_taken(self.kind, new) from None
             self.was_renamed(session, row, old)
 

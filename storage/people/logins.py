@@ -90,7 +90,7 @@ class _Limit:
         """Return the pause that follows this many failures."""
         if failures < self.free:
             return timedelta(0)
-        # No pause is doubled as often as that.
+        # No pause is doubled this many times.
         doubled: int = 2 ** min(20, failures - self.free)
         return min(self.longest, FIRST_PAUSE * doubled)
 
@@ -103,15 +103,15 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
     cannot lock users out where they normally log in. The attempt is counted immediately, so that parallel attempts
     get no more tries than sequential ones.
     """
-    # Some people type their password into the field for the name, and it must not be readable here, nor must the
-    # addresses be from which a person logs in.
+    # Some people type their password into the field for the name. It must not be readable here, and neither must
+    # the addresses from which people log in.
     by_name, by_address = f"name {_digest(name)}", address_key(address)
     home = f"home {_digest(f'{by_name} {by_address}')}"
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
     with store.write() as session:
         moment = now()
         session.execute(delete(FailedLoginRow).where(FailedLoginRow.moment <= moment - WINDOW))
-        # Failures from before the clock was set back lie in the future, and would cause a pause until then.
+        # Failures from before the clock was set back are in the future, and would cause a pause until then.
         session.execute(update(FailedLoginRow).where(FailedLoginRow.moment > moment).values(moment=moment))
         homes = select(HomeRow.key).where(HomeRow.key == home, HomeRow.moment > moment - AT_HOME)
         if session.scalar(homes) is not None:
@@ -151,7 +151,7 @@ def _digest(text: str) -> str:
 
 
 def address_key(address: str) -> str:
-    """Return the text under which what comes from a network address is counted. It is the same for all addresses of
+    """Return the key under which requests from a network address are counted. It is the same for all addresses of
     an IPv6 network."""
     try:
         parsed = ip_address(address)
@@ -193,7 +193,7 @@ class Login:
 
 def log_in(store: Store, name: str, password: str, address: str) -> str:
     """Log a user in and return the token. Raises the same errors as `check_password`."""
-    with _checked(store, name, password, address) as (session, user_id):
+    with _check_login(store, name, password, address) as (session, user_id):
         return _open(session, user_id)
 
 
@@ -203,16 +203,16 @@ def check_password(store: Store, name: str, password: str, address: str) -> None
     Raises `WrongLoginError` if the name or the password is wrong, and `storage.people.logins.LimitError` after
     too many such failures. Rejecting an unknown name takes as long as rejecting a wrong password.
     """
-    with _checked(store, name, password, address):
+    with _check_login(store, name, password, address):
         pass
 
 
 @contextmanager
-def _checked(store: Store, name: str, password: str, address: str) -> Iterator[tuple[Session, int]]:
+def _check_login(store: Store, name: str, password: str, address: str) -> Iterator[tuple[Session, int]]:
     """Check a name and password as `check_password` does, and yield the session that records it, with the user's
     id."""
     name = name.strip()
-    # One name may not be tried in several forms.
+    # A name must not be tried in several spellings.
     attempt = begin_attempt(store, as_compared(name), address)
     user_id, hashed = _look_up(store, name)
     if not is_password(hashed, password) or hashed is None:
@@ -265,7 +265,7 @@ def log_out(store: Store, token: str) -> None:
 
 def _look_up(store: Store, name: str) -> tuple[int, str | None]:
     """Return the id and password hash of the active user with this name, or (0, None) if there is no such user."""
-    # PostgreSQL cannot compare with every text, and nobody can have such a name.
+    # PostgreSQL cannot compare with texts that contain NUL, and nobody can have such a name.
     if not name.isprintable():
         return 0, None
     with store.read() as session:
@@ -346,13 +346,13 @@ def invite_to_reset(store: Store, name: str, by: User) -> str:
 def list_invitations(store: Store) -> list[Invitation]:
     """List the valid invitations, newest first."""
     with store.read() as session:
-        return [_invitation(row) for row in session.execute(_usable().order_by(InvitationRow.id.desc()))]
+        return [_invitation(row) for row in session.execute(_select_usable().order_by(InvitationRow.id.desc()))]
 
 
 def find_invitation(store: Store, token: str) -> Invitation:
     """Return the invitation with this token. Raises `NotFoundError` if it is unknown, used or expired."""
     with store.read() as session:
-        row = session.execute(_usable().where(InvitationRow.digest == digest(token))).one_or_none()
+        row = session.execute(_select_usable().where(InvitationRow.digest == digest(token))).one_or_none()
     if row is not None:
         return _invitation(row)
     raise NotFoundError("This invitation is no longer valid.", "Ask the person who sent it for a new one.")
@@ -376,13 +376,13 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
     """
     find_invitation(store, token)
     hashed = hash_password(password)
-    usable = _usable().where(InvitationRow.digest == digest(token))
+    usable = _select_usable().where(InvitationRow.digest == digest(token))
     with store.write() as session:
         # It may have been used or revoked while the password was hashed.
         row = session.execute(usable).one_or_none()
         if row is None:
             raise NotFoundError("This invitation has been used or revoked in the meantime.", "Ask for a new one.")
-        invitation, by = _invitation(row), row.InvitationRow.created_by
+        invitation, inviter = _invitation(row), row.InvitationRow.created_by
         campaign_id = row.InvitationRow.campaign_id
         session.execute(delete(InvitationRow).where(InvitationRow.id == invitation.id))
         if invitation.resets:
@@ -396,7 +396,7 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
         user.password = hashed
         session.flush()
         if campaign_id is not None:
-            assigned = {"campaign_id": campaign_id, "user_id": user.id, "added": now(), "added_by": by}
+            assigned = {"campaign_id": campaign_id, "user_id": user.id, "added": now(), "added_by": inviter}
             insert_once(session, CampaignAnnotatorRow, [assigned], "campaign_id", "user_id")
         return user_of_row(user)
 
@@ -410,7 +410,7 @@ def _add(store: Store, row: InvitationRow) -> str:
     return token
 
 
-def _usable() -> Select[InvitationRow, str, str | None]:
+def _select_usable() -> Select[InvitationRow, str, str | None]:
     """Select the valid invitations with their inviters and campaigns, except those created by former admins and
     those for deactivated users."""
     inviter, invited = aliased(UserRow), aliased(UserRow)

@@ -48,11 +48,11 @@ def rehash_password(password: str) -> str:
 def is_password(hashed: str | None, password: str) -> bool:
     """True if `hashed` is the hash of this password. If `hashed` is None, return False, but take as long as a real
     check."""
-    # Made on the first call in any case, since making it takes as long as a check.
-    nobodys = _decoy_hash()
+    # Created on the first call in any case, since creating it takes as long as a check.
+    decoy = _decoy_hash()
     with _AT_ONCE:
         try:
-            _HASHER.verify(nobodys if hashed is None else hashed, _bytes(password))
+            _HASHER.verify(decoy if hashed is None else hashed, _bytes(password))
         except (VerificationError, InvalidHashError):
             return False
     return hashed is not None
@@ -110,7 +110,7 @@ def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
     if name == LOCAL:
         if password is None:
             return local_user(store)
-        raise _reserved()
+        raise _reserved_error()
     hashed = None if password is None else hash_password(password)
     with store.write() as session:
         existing = find_row(session, name)
@@ -136,7 +136,7 @@ def find_user(store: Store, name: str) -> User:
     """
     check_name(name, "the name of the user")
     with store.read() as session:
-        return user_of_row(_existing(session, name))
+        return user_of_row(_require_user(session, name))
 
 
 def list_users(store: Store) -> list[User]:
@@ -176,7 +176,7 @@ def set_password(store: Store, name: str, password: str, *, lets_in: bool = True
 
 def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
     """Deactivate a user immediately. Their work is kept. Their links to a new password, and all links that they
-    created, expire for good: none works again if the user is reactivated.
+    created, expire permanently, even if the user is reactivated.
 
     Raises `NotFoundError` if the user does not exist. With `keep_admin`, raises `ConflictError` if no admin would
     be left.
@@ -216,7 +216,7 @@ def local_user(store: Store) -> User:
     with store.write() as session:
         made = {"name": LOCAL, "role": Role.ADMIN.value, "created": now()}
         insert_once(session, UserRow, [made], "name")
-        return user_of_row(_existing(session, LOCAL))
+        return user_of_row(_require_user(session, LOCAL))
 
 
 def get_user(store: Store, user_id: int) -> User:
@@ -239,7 +239,7 @@ def find_row(session: Session, name: str) -> UserRow | None:
 
 
 def check_new_name(session: Session, name: str) -> None:
-    """Raise `UserError` if the name is invalid or taken, or if people could take it for that of another user."""
+    """Raise `UserError` if the name is invalid or taken, or if people could mistake it for another user's."""
     check_name(name, "the name of the user")
     if shows_nothing(name):
         raise UserError("The name of the user has no visible character.", "Give a name that can be read.")
@@ -249,7 +249,7 @@ def check_new_name(session: Session, name: str) -> None:
         raise UserError(f"The name {name!r:.80} looks like one that is in use.", "Choose another name.")
 
 
-def _existing(session: Session, name: str) -> UserRow:
+def _require_user(session: Session, name: str) -> UserRow:
     row = find_row(session, name)
     if row is None:
         raise NotFoundError(
@@ -260,11 +260,11 @@ def _existing(session: Session, name: str) -> UserRow:
 
 def _changeable(session: Session, name: str) -> UserRow:
     if as_compared(name) == LOCAL:
-        raise _reserved()
-    return _existing(session, name)
+        raise _reserved_error()
+    return _require_user(session, name)
 
 
-def _reserved() -> UserError:
+def _reserved_error() -> UserError:
     return UserError(f"{LOCAL!r} is the user of a server where nobody logs in.", "Choose another name.")
 
 

@@ -14,12 +14,12 @@ from stepsight.core.files.whole_files import atomic_file
 from stepsight.storage.database.schema import LeftOutRow
 from stepsight.storage.database.store import insert_once
 
-# The rows named in a refusal, and those stored at once.
+# The number of rows listed in an error, and the number stored at once.
 _SHOWN = 5
 _BATCH = 500
-# The most bad rows of a file, since each takes memory and is stored. Reading ends at the next one.
+# The largest number of bad rows in a file, since each takes memory and is stored. Reading stops at the next one.
 _MOST = 100_000
-# The characters kept of an error, which may quote what it is about.
+# The number of characters kept of an error, which may quote its input.
 _LONGEST = 2000
 _OTHER_LISTING = "Name another file with --skipped."
 _OTHER_KIND = "Check the kind of the file."
@@ -37,7 +37,7 @@ class RefusedRows:
 
     def __call__(self, where: str, error: UserError, content: bytes) -> None:
         self.count += 1
-        # Some faults are found later than those of later rows.
+        # Some errors are found later than those of later rows.
         rows = [*self._first, (where.removeprefix(f"{self._name} "), error)]
         self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
         if self.count > _MOST:
@@ -148,7 +148,7 @@ def _list(path: Path, lines: list[str]) -> None:
         listed = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as fault:
         raise UserError(f"{path}: cannot be read ({fault.strerror}).", _OTHER_LISTING) from None
-    # The errors may differ, because a repeated import finds the good rows stored.
+    # The errors may differ, because in a repeated import the good rows are already stored.
     if list(map(_place, listed)) != list(map(_place, lines)):
         raise UserError(f"{path}: already exists, with other rows than those left out now.", _OTHER_LISTING)
 

@@ -26,22 +26,22 @@ from stepsight.storage.importers.rows.kind import FileKind
 from stepsight.storage.traces.bad_rows import BadRows, LeftOutRows, RefusedRows
 from stepsight.storage.traces.writer import TraceRows, TraceWriter, rows_of
 
-# The most traces held in memory at once; of long ones, as many as take so many bytes.
+# The largest number of traces held in memory at once, and the largest total size in bytes.
 _BATCH = 500
 _BATCH_SIZE = 4_000_000
-# Traces take at most so many times the bytes of their file, which may be compressed, or so many bytes.
+# Traces take at most this many times the size of their file, which may be compressed, or this many bytes.
 _UNFOLDED = 100
 _SMALL = 50_000_000
-# Fewer are written although rows are bad, since faults that only the store tells are then in the same message.
+# Fewer traces than this are written despite bad rows, so that errors found by the store are in the same message.
 _FEW = 5_000
-# The bytes of traces that wait in memory; more wait in a file.
+# The bytes of traces buffered in memory; more are buffered in a file.
 _IN_MEMORY = 16_000_000
-# The part of an import that reading the file takes.
+# The fraction of an import's time that reading the file takes.
 _READING = 0.1
 
 
 Progress = Callable[[int, float], None]
-"""Called with the number of traces written so far, and with the part of the import that is done, from 0 to 1."""
+"""Called with the number of traces written so far, and the fraction of the import that is done, from 0 to 1."""
 Change = Callable[[Trace], Trace | None]
 """Turns a trace into another one, or drops it."""
 
@@ -246,7 +246,7 @@ def store_rows(
 @contextmanager
 def waiting_rows(name: str, size: int, most: int = sys.maxsize) -> "Iterator[WaitingRows]":
     """Yield a collector of the rows of the file `name` of `size` bytes. It takes at most `most` bytes, and at most
-    as many as an honest file of that size holds: a small one can refer to a long text again and again."""
+    as many as an ordinary file of that size holds: a small one can refer to a long text again and again."""
     with SpooledTemporaryFile(_IN_MEMORY) as file:
         yield WaitingRows(file, name, min(most, max(_SMALL, _UNFOLDED * size)))
 

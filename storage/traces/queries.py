@@ -19,7 +19,7 @@ from stepsight.core.trace import Label, Step, Trace, check_text
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 
-# Traces held in memory at once while going through a dataset; of long ones, those with so many sub-steps in all.
+# The most traces held in memory while iterating over a dataset, and the most sub-steps that they have in total.
 BATCH = 500
 _SUBSTEPS = 20_000
 # The length of a problem's hash.

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.text.signs import pattern, searchable
 
 INDEXED_LENGTH = 3
-# Between the problem and the sub-steps of a trace, so that nothing is found across two of them.
+# Separates the problem and the sub-steps of a trace, so that no match extends across two of them.
 _BETWEEN = "\x1f"
 _ESCAPE = "\\"
 
@@ -32,7 +32,7 @@ _INDEX_EVERYTHING = text(
     " ORDER BY step, position))) FROM traces"
 )
 _NAMED = text("SELECT id FROM traces WHERE external_id = :name AND id BETWEEN :first AND :last")
-# One text with all ids: fetching a row for each would take longer than finding them.
+# One text with all ids: fetching a row for each id would take longer than finding them.
 _FOUND = "SELECT group_concat(rowid, ' ') FROM trace_search WHERE rowid BETWEEN :first AND :last AND "
 _PHRASE = text(f"{_FOUND} trace_search MATCH :phrase")
 _SHORT = text(f"{_FOUND} text LIKE :pattern ESCAPE '{_ESCAPE}'")
@@ -86,7 +86,7 @@ def _postgresql(phrase: str) -> tuple[TextClause, dict[str, Any]]:
     if len(phrase) >= INDEXED_LENGTH:
         condition, values = _BY_INDEX, {"text": phrase, "pattern": _pattern(phrase)}
     else:
-        # Finding the form of every text would take twenty times as long.
+        # Computing the search form of every text would take twenty times as long.
         condition, values = _BY_READING, {"pattern": pattern(phrase).pattern}
     return text(_EITHER.format(**{name: condition.format(column=name) for name in ("problem", "text")})), values
 

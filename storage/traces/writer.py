@@ -24,11 +24,11 @@ Values = dict[str, Any]
 Gold = tuple[int | None, bool | None, float | None]
 
 LONGEST = 10_000_000
-"""The most characters of a trace, with its metadata."""
+"""The largest number of characters in a trace, including its metadata."""
 
-# The rows of steps inserted at once; a long trace has many.
+# The number of step rows inserted at once; a long trace has many.
 _ROWS = 10_000
-# The characters that a step or a sub-step takes beside its text.
+# The number of characters that a step or sub-step takes in addition to its text.
 _OF_STEP = 50
 # NUL as JSON spells it, but not an escaped backslash before "u0000".
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -133,12 +133,12 @@ class TraceWriter:
             self.unchanged += not is_new
         elif is_new:
             raise UserError(
-                f"{rows.where}: the id {rows.id!r} is used earlier in the file with other content.",
+                f"{rows.where}: the id {rows.id!r} is used earlier in the file with different content.",
                 "Give every trace an id of its own.",
             )
         else:
             raise UserError(
-                f"{rows.where}: the dataset {self._dataset!r} holds trace {rows.id!r} with other content.",
+                f"{rows.where}: the dataset {self._dataset!r} holds trace {rows.id!r} with different content.",
                 "Give the changed trace another id, or import the file as another dataset.",
             )
 
@@ -167,14 +167,14 @@ class TraceWriter:
                 self._session.execute(text(f"ANALYZE {model.__tablename__}"))
 
 
-# Otherwise rows are grouped by which of their values are None, with a statement for each group.
+# Otherwise rows would be grouped by which of their values are None, with a statement for each group.
 _ONE_STATEMENT = {"render_nulls": True}
 
 
 def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
     values = {"name": name, "kind": kind, "source": source, "sha256": ""}
     insert_once(session, DatasetRow, [values], "name")
-    # Judgments of the dataset may be stored meanwhile: they refer to its key, which this lock leaves alone.
+    # Judgments of the dataset may be stored meanwhile: they refer to its key, which this lock does not cover.
     locked = select(DatasetRow.id, DatasetRow.kind).with_for_update(key_share=True)
     statement = locked.where(DatasetRow.name == name)
     dataset_id, stored_kind = session.execute(statement).one()
@@ -190,7 +190,7 @@ def rows_of(batch: Iterable[Located], on_bad: OnBad | None = None) -> Iterator[T
     """Yield the rows of each trace of a batch. A trace that is too long, or whose content no database can store, is
     passed to `on_bad`. Without `on_bad`, it raises `UserError`."""
     for where, trace in batch:
-        # Texts that it refers to several times are stored as often.
+        # A text to which it refers several times is stored that many times.
         steps = _OF_STEP * (len(trace.steps) + len(trace.substeps)) + sum(map(len, trace.substeps))
         size = len(trace.problem) + steps + _characters(trace.meta)
         try:
@@ -231,13 +231,13 @@ def _check(where: str, trace: Trace) -> None:
             raise UserError(f"the id has {len(trace.id):,} characters.", f"Use at most {ID_LENGTH}.")
         written = json.dumps(trace.meta, ensure_ascii=False)
         written.encode()
-        # PostgreSQL would store it, and fail wherever the field is read.
+        # PostgreSQL would store it, and then fail wherever the field is read.
         if _NUL.search(written):
             raise UserError("a text contains a NUL byte.", "Remove it.")
     except UserError as error:
         raise error.at(where) from None
     except UnicodeEncodeError:
-        raise UserError(f"{where}: a text contains half of a surrogate pair.", "Save the text as UTF-8.") from None
+        raise UserError(f"{where}: a text contains an unpaired surrogate.", "Save the text as UTF-8.") from None
     except RecursionError:
         raise UserError(f"{where}: the row is nested too deep.", "Check the kind of the file.") from None
 

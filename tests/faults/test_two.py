@@ -58,7 +58,7 @@ def test_each_job_runs_once_by_either_of_two_workers(store, reach, tmp_path):
     workers = [Forked(None, ["work", "--once", "--db", reach]) for _ in range(2)]
     said = [worker.communicate()[1] for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0], said
-    # "4 jobs worked off."
+    # "4 jobs done."
     assert sum(int(text.split()[0]) for text in said) == JOBS
     assert {(job.state, job.done, job.total) for job in list_jobs(store)} == {(State.DONE, TRACES, TRACES)}
     with store.read() as session:

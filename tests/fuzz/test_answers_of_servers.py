@@ -1,7 +1,7 @@
 """What servers are asked and answer, in the forms in which clients and models write it.
 
 A reward server has a row for each step token. A critic's verdicts and its rationales are read as they are meant,
-wherever they stand, or there is no judgment.
+wherever they stand, or there are no judgments.
 """
 
 import json

@@ -97,8 +97,8 @@ def teaches(step: Step) -> bool:
 def padded_width(longest: int, limit: int | None) -> int:
     """Return the width to which a batch is padded if its longest example has `longest` tokens.
 
-    The width is the next multiple of 32, because the CPU's bf16 kernels are compiled anew for every width. It is at
-    most `limit`, the longest input of the model (None for no limit), unless the example itself is longer.
+    The width is the next multiple of 32, because the CPU's bf16 kernels are compiled again for every width. It is
+    at most `limit`, the longest input of the model (None for no limit), unless the example itself is longer.
     """
     padded = longest + -longest % 32
     return padded if limit is None else max(longest, min(padded, limit))
@@ -129,8 +129,8 @@ def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
-# Batches that are sorted by length together: enough for nearly equal lengths within a batch, and few enough for
-# batches to differ between epochs.
+# The number of batches sorted by length together: enough for nearly equal lengths within a batch, but few enough
+# for batches to differ between epochs.
 _SORTED = 50
 
 
@@ -183,7 +183,7 @@ class Batches:
 
     def steps(self, epoch: int) -> list[list[int]]:
         """Return the examples of each optimiser step of an epoch, over all processes."""
-        # With seed + epoch, the second epoch of a seed would be the first of the next. The generator takes 32 bits.
+        # With seed + epoch, a seed's second epoch would be the next seed's first. The generator takes 32 bits.
         drawn = int(np.random.SeedSequence([self.seed, epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(drawn if epoch else self.seed)
         order = torch.randperm(len(self.lengths), generator=generator).tolist()

@@ -71,19 +71,19 @@ class Mixture:
 
     def __iter__(self) -> Iterator[Trace]:
         self._tallies, self._overlaps = [Counter() for _ in self._sources], Counter()
-        for at, tally in enumerate(self._tallies):
-            for number, trace in self._kept(at, tally, self._overlaps):
-                for copy in range(self._copies(at, number)):
-                    altered = self._altered(at, trace, random.Random(f"{self._seed}:{at}:{number}:{copy}"))
+        for i, tally in enumerate(self._tallies):
+            for number, trace in self._kept_traces(i, tally, self._overlaps):
+                for copy in range(self._copies(i, number)):
+                    altered = self._alter(i, trace, random.Random(f"{self._seed}:{i}:{number}:{copy}"))
                     tally["copies"] += altered is not None
                     yield from [altered] if altered else []
             if not tally["kept"]:
-                raise UserError(f"{self._notice(at)}; nothing is left to learn from.", "Check the source.")
+                raise UserError(f"{self._notice(i)}; nothing is left to learn from.", "Check the source.")
 
     def heads(self, count: int) -> Iterator[Trace]:
         """Yield the first `count` traces of each source, for example to train a tokenizer on them. The traces
         alternate between the sources, and each trace occurs once, whatever the weight of its source."""
-        streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
+        streams = [islice(self._kept_traces(i, Counter(), Counter()), count) for i in range(len(self._sources))]
         for of_each in zip_longest(*streams):
             yield from (numbered[1] for numbered in of_each if numbered is not None)
 
@@ -112,7 +112,7 @@ class Mixture:
         of copies.
         """
         return {
-            "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],
+            "sources": [self._readings[i].record | self._counts(i) for i in range(len(self._tallies))],
             "benchmarks": [
                 record | {"overlapping": self._overlaps[number]}
                 for number, record in enumerate(self._benchmarks.records)
@@ -124,14 +124,14 @@ class Mixture:
         """Return a line for each source that lost traces, is PRM800K, or has traces that could not be continued.
         The lines are complete once iteration has ended."""
         return [
-            self._notice(at) + "."
-            for at, tally in enumerate(self._tallies)
-            if self._bad(at)
+            self._notice(i) + "."
+            for i, tally in enumerate(self._tallies)
+            if self._bad_rows(i)
             or any(tally[name] for name in (*_LEFT_OUT, NOT_CONTINUED))
-            or file_kind(self._sources[at]) == PRM800K
+            or file_kind(self._sources[i]) == PRM800K
         ]
 
-    def _kept(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
+    def _kept_traces(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
         """Yield the traces of a source to train on, each with its index in the source."""
         return self._pool(at, tally, overlapping, self._sample(at) if self._sources[at].sample else None)
 
@@ -190,7 +190,7 @@ class Mixture:
         with located(self._name(at)):
             where.check()
 
-    def _altered(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
+    def _alter(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
         """Return the trace in the form that its source asks for: stopping at one step, with a planted error, or
         unchanged.
 
@@ -229,7 +229,7 @@ class Mixture:
         }
 
     def _notice(self, at: int) -> str:
-        tally, bad = self._tallies[at], self._bad(at)
+        tally, bad = self._tallies[at], self._bad_rows(at)
         parts = [f"{counted(tally['read'], 'trace')} read"]
         parts += [f"{counted(bad, 'bad row')} left out"] if bad else []
         parts += [f"{tally[name]:,} {_MEANING[name]} left out" for name in _LEFT_OUT if tally[name]]
@@ -242,5 +242,5 @@ class Mixture:
     def _name(self, at: int) -> str:
         return f"data.sources[{at}] ({describe(self._sources[at])})"
 
-    def _bad(self, at: int) -> int:
+    def _bad_rows(self, at: int) -> int:
         return sum(len(file["bad"]) for file in self._readings[at].record.get("files", ()))

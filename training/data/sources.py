@@ -82,7 +82,7 @@ def _open_generated(origin: TraceOrigin) -> SourceReading[Trace]:
             traces = drills.generate(seed, size, drills.WRONG if origin.wrong is None else origin.wrong)
         else:
             traces = generate(seed, size, families, consequences=origin.consequences)
-        return _hashed(traces, record)
+        return _hash_traces(traces, record)
 
     return SourceReading(start, read)
 
@@ -106,16 +106,16 @@ def _open_stored(origin: TraceOrigin, key: str, db: str | None) -> SourceReading
                 yield item.relabelled()
 
     def read(record: dict[str, Any]) -> Iterator[Trace]:
-        how = Counter[str]()
+        origins = Counter[str]()
         with open_store(db) as store:
             if campaign is None:
-                yield from _hashed(iterate_traces(store, find_dataset(store, dataset).id), record)
+                yield from _hash_traces(iterate_traces(store, find_dataset(store, dataset).id), record)
                 return
-            yield from _hashed(labelled(store, campaign, how), record)
-        record[RELABEL] = {"campaign": campaign.name, "steps": dict(sorted(how.items()))}
+            yield from _hash_traces(labelled(store, campaign, origins), record)
+        record[RELABEL] = {"campaign": campaign.name, "steps": dict(sorted(origins.items()))}
         if not record["traces"]:
             raise UserError(
-                f"Nobody has labelled traces of {dataset!r} in the campaign {campaign.name!r}, or only"
+                f"The campaign {campaign.name!r} has no labels for {dataset!r}, or only labels by"
                 " people who had seen scores, marked equations, gold or others' labels.",
                 "Leave the source out until there are labels.",
             )
@@ -124,7 +124,7 @@ def _open_stored(origin: TraceOrigin, key: str, db: str | None) -> SourceReading
     return SourceReading({"kind": STORE, "dataset": dataset, **relabelled, "traces": 0}, read)
 
 
-def _hashed(traces: Iterable[Trace], record: dict[str, Any]) -> Iterator[Trace]:
+def _hash_traces(traces: Iterable[Trace], record: dict[str, Any]) -> Iterator[Trace]:
     """Yield the traces. Add their hash to the record, and their number if it has a place for it."""
     digest = hashlib.sha256()
     for trace in traces:

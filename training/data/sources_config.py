@@ -41,7 +41,7 @@ _PLACES = {
     COLUMNS: ("path", "skip_bad", "columns"),
     "": ("path", "skip_bad"),
 }
-# The kinds whose traces may have the rest of the solution beyond their labels.
+# The kinds whose traces may include the rest of the solution, beyond the labelled steps.
 _CONTINUABLE = ("prm800k", "plain", STORE)
 
 
@@ -84,18 +84,18 @@ class TraceOrigin(Record):
             raise invalid(f"{allowed[0]} is missing; a source of kind {self.kind} needs it.")
         for name in (name for names in _PLACES.values() for name in names):
             value = getattr(self, name)
-            # 0 is a seed, though it equals False.
+            # 0 is a valid seed, though it equals False.
             if name not in allowed and value is not None and value is not False:
-                raise invalid(f"{name} does not go with kind {self.kind}.", f"It takes {', '.join(allowed)}.")
+                raise invalid(f"{name} cannot be used with kind {self.kind}.", f"It takes {', '.join(allowed)}.")
         if self.kind == COLUMNS and self.columns is None:
             raise invalid(
                 "columns is missing; a source of kind columns needs it.", "Name those of problem and steps."
             )
         if self.campaign is not None and self.labels != RELABEL:
-            raise invalid(f"campaign goes with labels: {RELABEL}.", "Give labels too.")
+            raise invalid(f"campaign requires labels: {RELABEL}.", "Give labels too.")
         if self.families is not None:
             try:
-                # This makes no trace, but checks the names.
+                # This generates no trace, but checks the names.
                 list(generate(0, 0, self.families))
             except UserError as error:
                 raise invalid(error.message, error.hint) from None
@@ -120,7 +120,7 @@ class Source(TraceOrigin):
     @model_validator(mode="after")
     def _check_corrupt(self) -> "Source":
         if self.corrupt and self.online:
-            raise invalid("corrupt and online do not go together.", "Make two sources of it.")
+            raise invalid("corrupt and online cannot be used together.", "Split it into two sources.")
         return self
 
 
@@ -138,7 +138,7 @@ class Data(Record):
             if _place(benchmark) in places:
                 source = places.index(_place(benchmark))
                 raise invalid(
-                    f"benchmarks[{number}] is sources[{source}], of which nothing would be left.", "Remove one."
+                    f"benchmarks[{number}] is sources[{source}], and nothing of it would be left.", "Remove one."
                 )
         return self
 

@@ -85,7 +85,7 @@ def continue_trace(trace: Trace) -> tuple[Trace, str]:
     solution. It is `not_continued`, and the trace is unchanged, if the rest is unknown or the trace departs from
     the generated solution. Raises `UserError` if the rest stored in the meta is not a list of texts.
     """
-    generated = _generated(trace)
+    generated = _read_generated(trace)
     labelled = [step.text for step in trace.steps]
     if generated is None:
         return trace, COMPLETE if trace.meta.get("finish_reason") == "solution" else NOT_CONTINUED
@@ -95,7 +95,7 @@ def continue_trace(trace: Trace) -> tuple[Trace, str]:
     return (replace(trace, steps=trace.steps + rest), CONTINUED) if rest else (trace, COMPLETE)
 
 
-def _generated(trace: Trace) -> list[str] | None:
+def _read_generated(trace: Trace) -> list[str] | None:
     meta: Mapping[str, Any] = trace.meta
     rest = meta.get(_KEY)
     if rest is None:
@@ -133,7 +133,7 @@ def _is_unrated(step: Step) -> bool:
 WEIGHTS = {"number": 4.0, "operation": 2.0, "remove": 1.0, "swap": 1.0, "repeat": 1.5}
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?|(?<=[a-zA-Z(\[{^_ ])\d+(?:\.\d+)?")
-# What stands before a number that counts steps, cases or equations, and behind one that counts the items of a list.
+# What comes before a number that counts steps, cases or equations, and after one that counts the items of a list.
 _COUNTED = re.compile(r"\b(?:step|case|part|method|equation|eq\.) ?[(#]?$", re.IGNORECASE)
 _ITEM = re.compile(r"[.)]\*{0,2} [A-Za-z$*\\]")
 # An operator between two operands, not a minus at the start of a term or a hyphen between words.
@@ -179,13 +179,13 @@ def _number(steps: list[Step], rng: random.Random) -> list[Step] | None:
             return None
         match = rng.choice(matches)
         others = sorted({m[0] for step in steps for m in _numbers(step.text)} - {match[0]})
-        other = _other_number(match[0], others, rng)
+        other = _draw_other_number(match[0], others, rng)
         return text[: match.start()] + other + text[match.end() :]
 
-    return _in_a_step(steps, change, rng)
+    return _change_a_step(steps, change, rng)
 
 
-def _other_number(number: str, others: Sequence[str], rng: random.Random) -> str:
+def _draw_other_number(number: str, others: Sequence[str], rng: random.Random) -> str:
     """Choose a random replacement for `number`: a nearby number, one with a digit changed, or one of `others`."""
     way = rng.random()
     if way < 0.4 and others:
@@ -202,7 +202,7 @@ def _other_number(number: str, others: Sequence[str], rng: random.Random) -> str
 def _operation(steps: list[Step], rng: random.Random) -> list[Step] | None:
     def change(text: str) -> str | None:
         matches = [match for match in _OPERATOR.finditer(text) if match[2] in _OTHERS]
-        # Words have hyphens, and dates and units have slashes: only signs next to a number or in maths count.
+        # Words contain hyphens, and dates and units slashes, so only signs next to a number or in maths count.
         matches = [m for m in matches if _is_maths(text, m)]
         if not matches:
             return None
@@ -210,7 +210,7 @@ def _operation(steps: list[Step], rng: random.Random) -> list[Step] | None:
         sign = rng.choice(_OTHERS[match[2]])
         return text[: match.start()] + match[1] + sign + match[3] + text[match.end() :]
 
-    return _in_a_step(steps, change, rng)
+    return _change_a_step(steps, change, rng)
 
 
 def _is_maths(text: str, match: re.Match[str]) -> bool:
@@ -218,7 +218,7 @@ def _is_maths(text: str, match: re.Match[str]) -> bool:
     return any(sign.isdigit() for sign in around) or text[: match.start()].count("$") % 2 == 1
 
 
-def _in_a_step(steps: list[Step], change: Callable[[str], str | None], rng: random.Random) -> list[Step] | None:
+def _change_a_step(steps: list[Step], change: Callable[[str], str | None], rng: random.Random) -> list[Step] | None:
     # Like real slips, planted ones are more frequent in steps with more numbers.
     places = [i for i, step in enumerate(steps) for _ in range(1 + len(_numbers(step.text)))]
     for place in rng.sample(places, len(places)):
@@ -232,7 +232,7 @@ def _in_a_step(steps: list[Step], change: Callable[[str], str | None], rng: rand
 
 
 def _remove(steps: list[Step], rng: random.Random) -> list[Step] | None:
-    # The steps after a redundant one are right without it.
+    # The steps after a redundant step are right without it.
     places = [i for i, step in enumerate(steps[:-1]) if step.label == Label.POS]
     if len(steps) < 3 or not places:
         return None
@@ -251,7 +251,7 @@ def _swap(steps: list[Step], rng: random.Random) -> list[Step] | None:
     return [*steps[:first], Step(steps[second].substeps, Label.NEG), *between, *steps[second + 1 :]]
 
 
-def _repeat(steps: list[Step], rng: random.Random) -> list[Step] | None:
+def _repeat_step(steps: list[Step], rng: random.Random) -> list[Step] | None:
     place = rng.randrange(len(steps))
     copy = Step(steps[place].substeps, Label.NEU)
     return [*steps[: place + 1], copy, *steps[place + 1 :]]
@@ -262,7 +262,7 @@ _CHANGES: dict[str, Change] = {
     "operation": _operation,
     "remove": _remove,
     "swap": _swap,
-    "repeat": _repeat,
+    "repeat": _repeat_step,
 }
 
 

@@ -97,22 +97,22 @@ def calibrate(
     table = read_table(store, gold, evaluator.id, mode)
     where = f"{evaluator.name} on {dataset.name}, {mode}"
     if not len(table):
-        raise UserError(f"{where}: there is no judgment.", "Score the dataset first: stepsight score.")
+        raise UserError(f"{where}: there are no judgments.", "Score the dataset first: stepsight score.")
     items = Subject(table, evaluator.outputs, Thresholds()).items(errors, Level.STEP)
     with located(f"{where}, {errors} errors"):
         choice = choose(items, errors, goal, recall)
     in_force = find_calibration(store, evaluator.id)
     chosen, wrong = OF_ERRORS[errors], int((~items.gold).sum())
-    how: dict[str, Any] = {
+    info: dict[str, Any] = {
         "mode": mode.value,
         "errors": errors.value,
         "goal": goal.value,
         "n_steps": len(items),
         "n_errors": wrong,
     }
-    how |= {"wanted_recall": recall} if goal == Goal.RECALL else {}
+    info |= {"wanted_recall": recall} if goal == Goal.RECALL else {}
     reached = {name: None if np.isnan(value) else value for name, value in vars(choice).items() if name != "value"}
-    calibration = save_calibration(store, evaluator.id, dataset, chosen, choice.value, how | reached)
+    calibration = save_calibration(store, evaluator.id, dataset, chosen, choice.value, info | reached)
     before = getattr(in_force.thresholds if in_force else evaluator.thresholds, chosen.value)
     return Calibrated(evaluator.name, dataset.name, mode, chosen, before, choice, wrong, len(items), calibration)
 
@@ -124,18 +124,18 @@ def _check_outputs(evaluator: StoredEvaluator, errors: Errors) -> None:
             Outputs.VERDICT: "verdicts in words",
             Outputs.CHECKS: "what it has checked",
         }
-        raise UserError(f"{evaluator.name} gives {outputs[evaluator.outputs]}: it has no threshold.")
+        raise UserError(f"{evaluator.name} gives {outputs[evaluator.outputs]}, so it has no threshold.")
     if errors == Errors.REDUNDANT and evaluator.outputs != Outputs.THREE_WAY:
         raise UserError(
-            f"{evaluator.name} judges only validity: it has no threshold of redundancy.", "Use --errors invalid."
+            f"{evaluator.name} judges only validity, so it has no redundancy threshold.", "Use --errors invalid."
         )
 
 
 def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
     if mode == Mode.OFFLINE and evaluator.sees_later_steps and gold.ends_at_first_error():
         raise UserError(
-            f"the traces of {gold.dataset.name} stop at their first error, so that offline the missing ending gives"
-            " the error away: a threshold chosen there does not hold for whole solutions.",
+            f"the traces of {gold.dataset.name} stop at their first error, so the missing ending gives"
+            " the error away offline: a threshold chosen there does not hold for whole solutions.",
             "Use --mode online, or another dataset.",
         )
 

@@ -1,4 +1,4 @@
-"""Having evaluators judge those traces of a dataset that they have not judged yet, and what critics cost meanwhile.
+"""Having evaluators judge those traces of a dataset that they have not judged yet, and the cost of critics.
 
 Importing this module loads PyTorch.
 """

@@ -156,7 +156,7 @@ def by_retroactive_change(online: Row, offline: Row) -> dict[str, Changed]:
     return groups
 
 
-# The least change of validity that counts as one.
+# The smallest change of validity that counts as a change.
 _LEAST_CHANGE = 0.1
 TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 

@@ -29,7 +29,7 @@ from stepsight.training.evaluate.evaluation import GoldView, evaluate
 from stepsight.training.evaluate.judging import with_thresholds
 from stepsight.training.evaluate.strength import read_card
 
-# Labels that at least so many more people contradict than confirm come before all others but failing equations.
+# Labels that this many more people contradict than confirm come before all others except failing equations.
 _CONTRADICTED = 2
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -130,9 +130,9 @@ def rank_labels(
 
     A step that gold calls valid although one of its equations fails comes before all others; a label that people
     contradict follows. A step that gold calls wrong and one of whose equations fails comes last. Only evaluators
-    that clear the trivial baselines on the dataset have a vote; if none has, only labels are ranked on which an
-    equation or a person speaks. Judgments are read in offline mode, or in online mode if traces end at their first
-    error or there are no others. With `only_closed`, the labels of open campaigns do not count.
+    that clear the trivial baselines on the dataset have a vote; if none has, only labels that an equation or a
+    person confirms or contradicts are ranked. Judgments are read in offline mode, or in online mode if traces end
+    at their first error or there are no others. With `only_closed`, the labels of open campaigns do not count.
 
     Raises `UserError` if there is no gold, if neither evaluators with a vote nor people have judged the dataset and
     no equation contradicts its gold, or if it has only one problem.
@@ -166,7 +166,7 @@ def rank_labels(
     valid = gold.valid[labelled]
     failing = np.array([place in findings for place in labelled.tolist()], np.bool_)
     net = np.array([votes[place].net if place in votes else 0 for place in labelled.tolist()], np.float64)
-    # Its regression is scikit-learn's, which takes a second to import.
+    # It uses scikit-learn's regression, which takes a second to import.
     from stepsight.core.metrics.doubtful import doubts
 
     doubt = doubts(
@@ -194,7 +194,7 @@ def rank_labels(
         )
         for row in order.tolist()
         for place in [int(labelled[row])]
-        # Without an evaluator's vote, nothing speaks on the others.
+        # Without an evaluator's vote, there is no evidence about the other steps.
         if scores or place in votes or (failing[row] and gold.valid[place])
     ]
     return LabelRanking(tuple(labels), mode if scores else None, tuple(notes))
@@ -205,7 +205,7 @@ UNRANKED = LabelRanking((), None, ())
 
 
 def rank_traces(store: Store, dataset: Dataset) -> LabelRanking:
-    """Rank the traces of a dataset by their most doubtful label: like `rank_labels`, but with one label a trace.
+    """Rank the traces of a dataset by their most doubtful label: like `rank_labels`, but with one label per trace.
     Labels of open campaigns, which not everybody may see, do not count. Raises the same errors."""
     ranking = rank_labels(store, dataset, only_closed=True)
     firsts: dict[int, DoubtfulLabel] = {}

@@ -31,15 +31,15 @@ from stepsight.training.data.transforms import draw_kept
 from stepsight.training.evaluate.judging import MeasuredEvaluator
 
 ENDS_AT_ERROR = (
-    "The traces of {name} stop at their first error, so that offline the missing ending gives the error away: the"
+    "The traces of {name} stop at their first error, so the missing ending gives the error away offline: the"
     " rule that a last step without an answer is wrong is nearly perfect there (baseline:last-step). Offline"
-    " figures say nothing of later evidence; online ones are shown instead."
+    " figures say nothing about later evidence; online figures are shown instead."
 )
 
 CUT_AT_ERROR = (
-    "The traces of {name} stop at their first error. Cut at random they no longer all end with it, but a step with"
-    " steps behind it is still never wrong (baseline:last-step): offline figures rest on that. Traces that go on"
-    " beyond the error, as --continued imports them, do not."
+    "The traces of {name} stop at their first error. Cut at random, they no longer all end with it, but a step with"
+    " steps after it is still never wrong (baseline:last-step), and offline figures depend on that. Traces"
+    " that continue beyond the error, as imported with --continued, do not have this flaw."
 )
 
 
@@ -82,7 +82,7 @@ class GoldView:
                 f"{self.dataset.name} has no group {self.group!r}.",
                 f"Its groups are {names}." if names else "It has none.",
             )
-        # The place where traces were cut does not change with a patch of their labels.
+        # A patch of the labels does not change where traces were cut.
         gives_away = ENDS_AT_ERROR if self.cut is None else CUT_AT_ERROR
         warning = gives_away.format(name=self.dataset.name) if gold.ends_at_first_error() else ""
         gold = apply_patch(gold, self.patch) if self.patch else gold
@@ -148,7 +148,7 @@ _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
 RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1", "share_spearman")
 """The figures for comparison with the baselines: the first of these that an evaluator has is used."""
 FEWEST = 20
-"""The least number of steps (or solutions, if steps are not judged) with an error, and without, to compare."""
+"""The smallest number of steps (or solutions, if steps are not judged) with an error, and without, to compare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class Row:
     `beats` is the evaluator's difference from the best baseline, whose name is `rival`. The difference is taken in
     the figure named by `beats_in`: step AUC or, if that is undefined, the next figure in `RIVALRY`.
     `above_baselines` is True if its interval lies above 0, and None if it has none or there are too few labels
-    (`FEWEST`), where hardly any evaluator could pass. `calibration` tells how the thresholds were calibrated, or is
+    (`FEWEST`), where hardly any evaluator could pass. `calibration` says how the thresholds were calibrated, or is
     None, and `chosen_here` is True if the calibration used this dataset. `published` holds the paper's figures for
     this evaluator on these traces.
     """
@@ -204,11 +204,11 @@ class Row:
             "thresholds": vars(self.subject.thresholds),
             "calibrated_on": list(self.calibration.datasets) if self.calibration else [],
             "thresholds_chosen_on_this_dataset": self.chosen_here,
-            "published": self._published(),
+            "published": self._published_json(),
         }
         return head | as_json(self.measured) | counts | tail
 
-    def _published(self) -> dict[str, object] | None:
+    def _published_json(self) -> dict[str, object] | None:
         if self.published is None:
             return None
         values = {name: self.measured[name] for name in self.published.values}
@@ -287,7 +287,7 @@ def evaluate(
     weights = weights_of(inside, draws)
     rows: list[Row] = []
     trivial = baseline_tables(store, gold, chosen)
-    # Modes may share the table of a baseline.
+    # Several modes may share a baseline's table.
     done: dict[int, list[Row]] = {}
     for evaluator, mode, table in read_tables(store, gold, evaluators, trivial):
         if id(table) in done:
@@ -443,11 +443,11 @@ def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
     if row.n_traces < rival.n_traces:
         row, rival = _on_common_traces(row, rival, weights, [name])
     if row.subject.outputs == Outputs.CHECKS:
-        rival = _where_it_speaks(row, rival, weights)
+        rival = _restrict_to_judged(row, rival, weights)
     return difference(row.measured[name], rival.measured[name])
 
 
-def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:
+def _restrict_to_judged(row: Row, rival: Row, weights: Weights) -> Row:
     """Return a baseline's row restricted to the steps that the evaluator of `row` judges. Both rows have the same
     traces."""
     silent = np.isnan(row.subject.table.validity)

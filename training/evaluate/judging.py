@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stepsight.training.evaluate.completion import Completion
 
 Checked = TypeVar("Checked")
-# The largest share of a dataset's traces that may be among those on which thresholds were chosen.
+# The largest share of a dataset's traces that may also be among those on which thresholds were chosen.
 _MAY_SHARE = 0.03
 
 
@@ -66,7 +66,7 @@ def with_thresholds(
     rows are marked instead.
     """
     calibration = find_calibration(store, evaluator.id)
-    problem = _chosen_here(store, dataset, calibration) if calibration else ""
+    problem = _describe_calibration(store, dataset, calibration) if calibration else ""
     if problem and not force:
         raise UserError(
             f"the thresholds of {evaluator.name} were chosen {problem}: their figures there do not hold for"
@@ -78,7 +78,7 @@ def with_thresholds(
     )
 
 
-def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
+def _describe_calibration(store: Store, dataset: Dataset, calibration: Calibration) -> str:
     """Describe where the thresholds were calibrated if that was on traces of this dataset. Otherwise return ""."""
     for origin in calibration.origins.values():
         if dataset.id == origin.dataset_id or dataset.name == origin.dataset:

@@ -54,7 +54,7 @@ _FIGURES = ("step_f1", "step_auc")
 Shown = list[float | None]
 
 
-def _shown(value: Value) -> Shown:
+def _round(value: Value) -> Shown:
     numbers = (value.number, value.low, value.high)
     return [None if math.isnan(number) else round(number, 4) for number in numbers]
 
@@ -85,7 +85,7 @@ def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
         subject = Subject(table, Outputs.THREE_WAY, Thresholds())
         measured[mode.value] = protocol(subject, Errors.INVALID, weights, _FIGURES)
     measured["offline - online"] = minus(measured["offline"], measured["online"])
-    shown = {of: {name: _shown(value) for name, value in figures.items()} for of, figures in measured.items()}
+    shown = {of: {name: _round(value) for name, value in figures.items()} for of, figures in measured.items()}
     return {"traces": len(judgments), **shown}
 
 
@@ -106,7 +106,7 @@ def endings(judgments: Sequence[Judgment]) -> dict[str, Any]:
         rates.append((cut.mean(), whole.mean(), cut.mean() - whole.mean()))
     weights, columns = resamples(len(rates)), np.array(rates).reshape(-1, 3).T
     shares = (mean(column, np.arange(len(rates)), weights, "no trace is right") for column in columns)
-    return {"traces": len(rates), **dict(zip(("cut", "whole", "cut - whole"), map(_shown, shares), strict=True))}
+    return {"traces": len(rates), **dict(zip(("cut", "whole", "cut - whole"), map(_round, shares), strict=True))}
 
 
 def measure_gallery(evaluator: Evaluator) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def share_of(traces: pd.Series, hits: pd.Series, drawn: pd.Series | None = None)
     numbers = np.unique(traces if drawn is None else drawn)
     place = np.searchsorted(numbers, traces)
     value = mean(hits.to_numpy(np.bool_), place, resamples(len(numbers)), "there is none")
-    return {"count": int(hits.sum()), "of": len(hits), "share": _shown(value) if value.exists else None}
+    return {"count": int(hits.sum()), "of": len(hits), "share": _round(value) if value.exists else None}
 
 
 def main() -> None:

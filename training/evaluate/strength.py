@@ -23,7 +23,7 @@ GALLERY = asset("traces", "gallery.jsonl")
 DATASET = GALLERY.stem
 EXPOSED, CLEARED, VISIBLE, CLEAN = "exposed later", "cleared later", "visible at once", "no error"
 KINDS = (EXPOSED, CLEARED, VISIBLE, CLEAN)
-# A reading, a type of weights, or the beginning of a fingerprint follows it.
+# It is followed by a reading, a type of weights, or the beginning of a fingerprint.
 _OWN_NAME = re.compile(r", read | \(")
 
 
@@ -69,7 +69,7 @@ class Strength:
 
 @cache
 def read_card(name: str) -> Strength:
-    """Return the strength of a shipped evaluator, whatever follows its own name. Of others, nothing is known."""
+    """Return the strength of a shipped evaluator, whatever follows its own name. Nothing is known about others."""
     folder = shipped_folder(_OWN_NAME.split(name)[0])
     if folder is None:
         return Strength()
@@ -77,7 +77,7 @@ def read_card(name: str) -> Strength:
 
 
 def opinion_of(evaluator: str, outputs: Outputs, thresholds: Thresholds, judgments: Sequence[Judgment]) -> Opinion:
-    """Return what an evaluator says of a trace, with what is known of its strength."""
+    """Return what an evaluator says about a trace, with what is known about its strength."""
     return Opinion(evaluator, outputs, thresholds, judgments, bool(read_card(evaluator).exposed))
 
 
@@ -86,10 +86,10 @@ def concluded_record(
 ) -> JudgmentRecord:
     """Build the record of a judgment like `judgment_record`, with the sentence on the solution unless the judgment
     is stale."""
-    at = thresholds or Thresholds()
-    opinion = opinion_of(name or evaluator.name, evaluator.outputs, at, [judgment])
+    chosen = thresholds or Thresholds()
+    opinion = opinion_of(name or evaluator.name, evaluator.outputs, chosen, [judgment])
     sentence = None if judgment.stale else conclude(judgment.trace, [opinion]).text
-    return judgment_record(judgment, evaluator, at, name, conclusion=sentence)
+    return judgment_record(judgment, evaluator, chosen, name, conclusion=sentence)
 
 
 def shows_strength(dataset: str) -> bool:

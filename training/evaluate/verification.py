@@ -32,7 +32,7 @@ from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.evaluation import weights_of
 from stepsight.training.runs.progress import print_left_out, progress
 
-# The most thresholds to try: between neighbouring ones F1 changes by less than its last digit.
+# The largest number of thresholds to try: between neighbouring ones, F1 changes by less than its last digit.
 _MOST = 2000
 
 
@@ -48,12 +48,12 @@ def verify(
     """Measure the fetched model `repo` on a part of ProcessBench, and return the figure beside the published one.
 
     The traces are those of the file `path`, or of the part's dataset in the store, and at most `limit` of them.
-    Steps below the `threshold` are wrong; without one, that of the model's authors holds. Raises `UserError` if the
-    model is not here, or has no threshold for this part.
+    Steps below the `threshold` are wrong; without one, that of the model's authors is used. Raises `UserError` if
+    the model is not here, or has no threshold for this part.
     """
     fetched = find_fetched(repo)
     if fetched is None:
-        raise UserError(f"{repo} is not here.", f"Fetch it first: stepsight evaluators fetch {repo}")
+        raise UserError(f"{repo} has not been fetched.", f"Fetch it first: stepsight evaluators fetch {repo}")
     public = find_public(repo)
     threshold = _threshold(threshold, public, repo, part)
     place = open_placement(fetched, place)
@@ -62,23 +62,23 @@ def verify(
         if path:
             import_file(used, "processbench", path, part.dataset)
         dataset = _dataset(used, part)
-        wanted = min(limit or dataset.traces, dataset.traces)
-        table = _judge(used, dataset, evaluator, wanted)
+        count = min(limit or dataset.traces, dataset.traces)
+        table = _judge(used, dataset, evaluator, count)
     f1, threshold = measure_f1(table, threshold)
     judged = int(table.present.sum())
     published = public.processbench.of(part) if public and public.processbench else None
     verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[agrees(f1, published)]
     beside = "nothing is published" if published is None else f"published {published:.1f}: {verdict}"
     ends = "" if np.isnan(f1.low) else f" ({100 * f1.low:.1f} to {100 * f1.high:.1f})"
-    measured = f"{judged:,} traces{'' if wanted == dataset.traces else ' of it'}"
+    measured = f"{judged:,} traces{'' if count == dataset.traces else ' of it'}"
     lines = [
         f"{evaluator.name} at {fetched.revision}, {place.dtype}",
         f"ProcessBench {part} ({measured}): F1 {100 * f1.number:.1f}{ends} at threshold {threshold:.4g}, {beside}",
     ]
     if public and public.processbench:
         lines.append(f"Published in: {public.processbench.source}")
-    if judged < wanted:
-        lines.append(f"{wanted - judged:,} of {wanted:,} traces are left out as too long.")
+    if judged < count:
+        lines.append(f"{count - judged:,} of {count:,} traces are left out as too long.")
     return "\n".join(lines)
 
 
@@ -95,7 +95,7 @@ def _threshold(given: float | None, public: PublicEvaluator | None, repo: str, p
     if part == BenchmarkPart.GSM8K:
         return None
     raise UserError(
-        f"{repo} has no threshold of its own: what is best on all of GSM8K holds for the other parts.",
+        f"{repo} has no threshold of its own; the one that is best on all of GSM8K is used for the other parts.",
         f"Verify that part first (stepsight evaluators verify {repo} --part {BenchmarkPart.GSM8K}), and give the"
         " threshold that it prints with --threshold.",
     )

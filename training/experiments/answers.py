@@ -57,7 +57,7 @@ class Grader:
 
 def make_grader() -> Answerer:
     """Return the function by which the child grades an answer and a text."""
-    # Its import takes a second, which only this process needs.
+    # Importing it takes a second, and only this process needs it.
     from math_verify import parse, verify
 
     def grade(request: Any, content: Iterator[bytes]) -> bool:
@@ -71,8 +71,8 @@ def make_grader() -> Answerer:
 
 def _as_fraction(mixed: re.Match[str]) -> str:
     """Return a mixed number such as `3 1/2` as a fraction, since math-verify reads it as another number."""
-    whole, over, under = map(int, mixed.groups())
-    return f"{whole * under + over}/{under}" if over < under else mixed[0]
+    whole, over, below = map(int, mixed.groups())
+    return f"{whole * below + over}/{below}" if over < below else mixed[0]
 
 
 _SPACING = re.compile(r"(?:\\(?:left|right)(?![A-Za-z])|\\[!,;: ]|\\quad\b|\\qquad\b|~|\s)+")
@@ -103,7 +103,7 @@ _UNITS = {
 _CURRENCY = CURRENCY.replace("$", "")
 _MONEY = re.compile(rf"([{_CURRENCY}]) ?(.{{1,120}})|(.{{0,119}}[\d}}]) ?([{_CURRENCY}])")
 _DEGREES = re.compile(r"(.{0,119}[\d}]) ?(?:\^ ?(?:\\circ|\{ ?\\circ ?\})|\\degree|°)")
-# What LaTeX has a command for.
+# Symbols for which LaTeX has a command.
 _LATEX = str.maketrans({"∞": r"\infty ", "π": r"\pi ", "∪": r"\cup ", "∩": r"\cap "})
 _ROOT = re.compile(r"√ ?(?:(\d{1,40}|[A-Za-z])|\(([^()√]{1,120})\))")
 _POWER = re.compile(rf"(?<=[\w)}}\]])[{RAISED}]+")
@@ -168,7 +168,7 @@ class AnswerComparer:
         return groups
 
     def _compare(self, first: str, second: str) -> bool:
-        (left, unit), (right, other) = _measured(first), _measured(second)
+        (left, unit), (right, other) = _split_unit(first), _split_unit(second)
         if _is_number(left) and _is_number(right):
             return _is_same_measure(Fraction(left), unit, Fraction(right), other)
         # math-verify adds the parts of `1 2` and does not tell all kinds of brackets apart.
@@ -188,14 +188,14 @@ def normalised(answer: str) -> str:
         text = _ROOT.sub(r"\\sqrt{\1\2}", text.translate(_LATEX))
     text = _VULGAR.sub(_as_ratio, text).strip()
     text = text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
-    if (measured := _UNIT.fullmatch(_unspaced(text).removesuffix("."))) and (unit := _unit(measured)):
+    if (measured := _UNIT.fullmatch(_normalise_spaces(text).removesuffix("."))) and (unit := _unit(measured)):
         return f"{normalised(measured[1])} {unit}"
-    if with_sign := _with_sign(_unspaced(text)):
+    if with_sign := _with_sign(_normalise_spaces(text)):
         return with_sign
     for pattern in _WRAPPED:
         while (inner := pattern.sub(r"\1", text)) != text:
             text = inner
-    text = _unspaced(text).removeprefix("\\$").removeprefix("$").removesuffix(".")
+    text = _normalise_spaces(text).removeprefix("\\$").removeprefix("$").removesuffix(".")
     if number := _number(text):
         return number
     text = _OTHER_SPACES.sub("", text)
@@ -225,7 +225,7 @@ def _as_power(match: re.Match[str]) -> str:
     return f"^{raised}" if len(raised) == 1 else f"^{{{raised}}}"
 
 
-def _unspaced(text: str) -> str:
+def _normalise_spaces(text: str) -> str:
     """Return a text with single spaces, and none between thousands."""
     text = _SPACING.sub(" ", text).strip()
     return _THOUSANDS.sub(lambda match: match[1] + match[2].replace(" ", ""), text)
@@ -244,7 +244,7 @@ def _unit(match: re.Match[str]) -> str:
     return _UNITS.get(singular, _UNITS.get(name, singular)) + (f"^{match[4]}" if match[4] else "")
 
 
-def _measured(answer: str) -> tuple[str, str]:
+def _split_unit(answer: str) -> tuple[str, str]:
     """Split a normalised answer into its number and its unit, or "" if it has none."""
     number, _, unit = answer.partition(" ")
     return (number, unit) if _is_number(number) and not unit[:1].isdigit() else (answer, "")
@@ -276,13 +276,13 @@ def answer_of(solution: str) -> str | None:
     r"""Return the final answer of a solution, or None if it has none. The final answer is the content of the last
     `\boxed{…}` or, if there is no box, the text after the last `####`, as in GSM8K."""
     boxes = list(_BOX.finditer(solution))
-    if boxes and (inside := _braced(solution, boxes[-1].end())) is not None:
+    if boxes and (inside := _read_braces(solution, boxes[-1].end())) is not None:
         return inside.strip() or None
     marked = _HASHES.findall(solution)
     return str(marked[-1]).rstrip() if marked else None
 
 
-def _braced(text: str, start: int) -> str | None:
+def _read_braces(text: str, start: int) -> str | None:
     depth = 1
     for place in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -295,7 +295,7 @@ def _number(text: str) -> str:
     """Return a number in lowest terms, or "" if the text is not a number."""
     if (percent := _PERCENT.fullmatch(text)) and (share := _number(percent[1])):
         return str(Fraction(share) / 100)
-    if (mixed := _MIXED_NUMBER.fullmatch(text)) and (part := _part(mixed)):
+    if (mixed := _MIXED_NUMBER.fullmatch(text)) and (part := _fraction_part(mixed)):
         return str((int(mixed[2]) + part) * (-1 if mixed[1] == "-" else 1))
     text = _OTHER_SPACES.sub("", text)
     if match := _FRACTION.fullmatch(text):
@@ -309,7 +309,7 @@ def _number(text: str) -> str:
     return str(Fraction(text.replace(",", "").removesuffix(".")))
 
 
-def _part(mixed: re.Match[str]) -> Fraction | None:
+def _fraction_part(mixed: re.Match[str]) -> Fraction | None:
     """Return the fraction in a mixed number, or None unless it is between 0 and 1."""
     over, under = int(mixed[3] or mixed[5]), int(mixed[4] or mixed[6])
     return Fraction(over, under) if 0 < over < under else None

@@ -98,13 +98,13 @@ def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look
     reliability = [reliability_plot(scored_rows(of_mode, mode), look, mode) for mode in _modes(of_mode)]
     contents: dict[str, Sequence[Content | None]] = {
         "Solutions and steps": _results(both, look),
-        "Calibration of validity": [*_or_why(calibration_figures, of_mode, CALIBRATION), reliability],
+        "Calibration of validity": [*_table_or_reasons(calibration_figures, of_mode, CALIBRATION), reliability],
         "Soft labels": [share_figures(of_mode) if has_shares(of_mode) else None],
-        "First errors": [*_or_why(first_error_figures, of_mode, FIRST_ERRORS), outcomes(of_mode)],
+        "First errors": [*_table_or_reasons(first_error_figures, of_mode, FIRST_ERRORS), outcomes(of_mode)],
         "Redundant solutions": [redundant],
         "PRMScore": [prm_score(of_mode)],
-        "Online and offline": _by_mode(of_errors, look),
-        "By position": _by_position(of_errors, look),
+        "Online and offline": _mode_contents(of_errors, look),
+        "By position": _position_contents(of_errors, look),
         "By class": _classes(of_mode, look),
     }
     sections = [
@@ -114,7 +114,7 @@ def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look
     return [section for section in sections if section.contents]
 
 
-def _or_why(
+def _table_or_reasons(
     table: Callable[[Evaluation], Table | None], evaluation: Evaluation, metrics: Metrics
 ) -> Sequence[Content]:
     """Return the table of metrics, or the reasons why there is none."""
@@ -184,8 +184,8 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     validity covers both modes."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
-    of_mode, of_errors = _only(evaluation, mode=mode), _only(evaluation, errors=errors)
-    sections = _sections(_only(of_mode, errors=errors), of_mode, of_errors, look)
+    of_mode, of_errors = _restrict(evaluation, mode=mode), _restrict(evaluation, errors=errors)
+    sections = _sections(_restrict(of_mode, errors=errors), of_mode, of_errors, look)
     if not has_gold(evaluation):
         return Excerpt(sections, {})
     alone = {
@@ -203,7 +203,7 @@ def difference_section(evaluation: Evaluation, compared: Compared) -> Section:
     return Section(f"Difference from {compared[0][1].second}", contents)
 
 
-def _only(evaluation: Evaluation, mode: Mode | None = None, errors: Errors | None = None) -> Evaluation:
+def _restrict(evaluation: Evaluation, mode: Mode | None = None, errors: Errors | None = None) -> Evaluation:
     rows = [row for row in evaluation.rows if mode in (None, row.mode) and errors in (None, row.errors)]
     return replace(evaluation, rows=rows)
 
@@ -275,7 +275,7 @@ def _left_out(evaluation: Evaluation) -> list[str]:
     return contents
 
 
-def _by_mode(evaluation: Evaluation, look: Styles) -> list[Content | None]:
+def _mode_contents(evaluation: Evaluation, look: Styles) -> list[Content | None]:
     """Return the contents of the section on how online and offline judgments differ."""
     table = differences(evaluation)
     if table is None:
@@ -291,7 +291,7 @@ def _by_mode(evaluation: Evaluation, look: Styles) -> list[Content | None]:
     return contents
 
 
-def _by_position(evaluation: Evaluation, look: Styles) -> list[Content | None]:
+def _position_contents(evaluation: Evaluation, look: Styles) -> list[Content | None]:
     contents: list[Content | None] = []
     for errors in _kinds(evaluation):
         values = position_values(evaluation, errors)
@@ -348,7 +348,7 @@ def _neutral(evaluation: Evaluation, look: Styles) -> list[Content]:
         return [_no_classes(evaluation)]
     modes = dict.fromkeys(row.mode for row in rows)
     shares = [share_plot([row for row in rows if row.mode == mode], look, mode) for mode in modes]
-    # One mode of each evaluator is drawn, offline if there is one; the tables have both.
+    # One mode of each evaluator is drawn, offline if available; the tables have both.
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row.evaluator, row)

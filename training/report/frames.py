@@ -116,14 +116,14 @@ def frame_of(
     if labels is not None:
         campaign = find_campaign(store, labels)
         labelled = LabelledTraces(store, campaign, per_annotator=per_annotator, with_gold=per_annotator)
-        return _typed((row for trace in labelled for row in step_rows(trace, campaign.name)), LABELS)
+        return _typed_frame((row for trace in labelled for row in step_rows(trace, campaign.name)), LABELS)
     if events is not None:
-        return _typed(_event_rows(store, events), EVENTS)
+        return _typed_frame(_event_rows(store, events), EVENTS)
     assert results is not None
-    return _typed(_result_rows(store, results, evaluators, patch, force=force), RESULTS)
+    return _typed_frame(_result_rows(store, results, evaluators, patch, force=force), RESULTS)
 
 
-def _typed(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.DataFrame:
+def _typed_frame(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.DataFrame:
     columns: dict[str, list[Any]] = {name: [] for name in types}
     for row in rows:
         for name, values in columns.items():

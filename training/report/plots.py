@@ -27,7 +27,7 @@ from stepsight.training.report.results import merged, third_reasons
 # Readable on white and on black.
 INKS = ("#3d7fc4", "#dd6b20", "#2c9c74", "#b45fb4", "#b8901c", "#d14b66", "#3aa6b9", "#8d6e52")
 GREY = "#8b93a1"
-# As many as there are baselines.
+# There are as many as there are baselines.
 _DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot", "1px,6px", "14px,3px")
 # A curve is thinned to this many points, more than a screen shows.
 _POINTS = 400
@@ -69,7 +69,7 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
 def make_figure(x: str, y: str, *, square: bool = False) -> "go.Figure":
     """Return an empty figure whose axes have the titles `x` and `y`. With `square`, both axes go from 0 to 1 and
     the diagonal is drawn."""
-    # Set at once, since Plotly validates a figure at every change, and a report has dozens of figures.
+    # Set all at once, since Plotly validates a figure at every change, and a report has dozens of figures.
     layout: dict[str, Any] = {
         "template": "none",
         "showlegend": False,

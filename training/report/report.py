@@ -60,7 +60,7 @@ def make_report(
     _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
     judging = {dataset.id: evaluators_of(store, dataset.id) for dataset in datasets}
     every = {evaluator.id: evaluator for stored in judging.values() for evaluator in stored}
-    evaluators = _chosen(every, names, datasets)
+    evaluators = _choose_evaluators(every, names, datasets)
     evaluations: list[Evaluation | Patched] = []
     for dataset in datasets:
         chosen = [evaluators[evaluator.id] for evaluator in judging[dataset.id] if evaluator.id in evaluators]
@@ -125,7 +125,7 @@ def _check_slugs(names: Sequence[str]) -> None:
             )
 
 
-def _chosen(
+def _choose_evaluators(
     evaluators: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
 ) -> dict[int, StoredEvaluator]:
     """Return the evaluators called `names` (default: all), keyed by id and with distinct names. Raises `UserError`

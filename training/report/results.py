@@ -178,7 +178,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     paper that this evaluation lacks follow at the end, marked as published."""
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     compared = [row for row in rows if row.beats.exists]
-    # The title has the comparison if all rows have the same, otherwise notes have that of each.
+    # If all rows have the same comparison, it is in the title; otherwise each row's comparison is in a note.
     comparisons = {(row.beats_in, row.rival) for row in compared}
     titles = [f"{METRICS[figure].title} above {rival}" for figure, rival in comparisons]
     above = Column("beats_baseline_by", titles[0] if len(titles) == 1 else "Above best baseline", CellKind.POINTS)
@@ -201,7 +201,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
         printed for printed in evaluation.published if (printed.mode, printed.benchmark.errors) == (mode, errors)
     ]
     beside = [
-        cells(PROTOCOL, _printed(printed)) | {EVALUATOR: printed.evaluator, _SOURCE: "published", _BEYOND: ""}
+        cells(PROTOCOL, _figures(printed)) | {EVALUATOR: printed.evaluator, _SOURCE: "published", _BEYOND: ""}
         for printed in paper
     ]
     remarks = notes(rows, PROTOCOL, evaluation.traces)
@@ -223,7 +223,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     return make_table(evaluation, f"{errors}-{mode}", caption, entries, remarks, beside)
 
 
-def _printed(paper: Published) -> dict[str, Value]:
+def _figures(paper: Published) -> dict[str, Value]:
     """Return the protocol's figures as the paper prints them."""
     none = Value.none("not published")
     return {name: Value(paper.values[name]) if name in paper.values else none for name in PROTOCOL}
@@ -237,7 +237,7 @@ def published(evaluation: Evaluation, errors: Errors) -> Table | None:
         if row.published is None:
             continue
         shown = head(row)
-        for name, printed in _printed(row.published).items():
+        for name, printed in _figures(row.published).items():
             measured = row.measured[name]
             off = Value.none(measured.reason or "not published")
             if printed.exists and measured.exists:
@@ -412,7 +412,7 @@ def of_thirds(values: Mapping[str, Value], name: str) -> dict[Third, Value]:
 def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
     """Return a table of step AUC by third of the solution, and of macro-AUC for evaluators with three classes."""
     caption = f"{errors} errors by the third of the solution"
-    return _by_third(evaluation, f"position-{errors}", caption, values, POSITION, CellKind.PERCENT)
+    return _third_table(evaluation, f"position-{errors}", caption, values, POSITION, CellKind.PERCENT)
 
 
 def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table | None:
@@ -421,10 +421,10 @@ def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Ta
         return None
     gains = {f"{name}_gain": metric for name, metric in POSITION.items()}
     caption = f"{errors} errors, offline minus online by the third of the solution, percentage points"
-    return _by_third(evaluation, f"position-{errors}-gain", caption, values, gains, CellKind.POINTS)
+    return _third_table(evaluation, f"position-{errors}-gain", caption, values, gains, CellKind.POINTS)
 
 
-def _by_third(
+def _third_table(
     evaluation: Evaluation, name: str, caption: str, values: Thirds, metrics: Metrics, kind: CellKind
 ) -> Table:
     """Return a table of metrics in each third, of the rows that have any of them."""

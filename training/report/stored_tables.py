@@ -62,7 +62,7 @@ def _read_links(store: Store, dataset: Dataset) -> Mapping[int, list[tuple[str, 
         for annotation in iterate_annotations(store, campaign.id):
             if (item := annotation.item).chosen != "gold":
                 links[item.trace_id] += [
-                    (item.digest, step, by) for step, by in enumerate(annotation.evidence) if by is not None
+                    (item.digest, step, to) for step, to in enumerate(annotation.evidence) if to is not None
                 ]
     return {trace_id: named for trace_id, named in links.items() if named}
 
@@ -77,13 +77,13 @@ def _measure(
     for batch in trace_batches(store, sorted(links)):
         for trace, judgments in zip(batch, read_many(store, batch, evaluator_id), strict=True):
             judgment = standing(judgments, Mode.HINDSIGHT)
-            fresh = [(step, by) for digest, step, by in links[trace.trace_id] if digest == trace.digest]
+            fresh = [(step, to) for digest, step, to in links[trace.trace_id] if digest == trace.digest]
             if judgment is None or judgment.hindsight is None or not fresh:
                 continue
             place += 1
-            for step, by in fresh:
+            for step, to in fresh:
                 changes.append(step_changes(judgment.hindsight, trace, step))
-                named.append(by - step - 1)
+                named.append(to - step - 1)
                 places.append(place)
     return evidence_hits(changes, named, np.array(places, np.int64), draws) if named else None
 

@@ -177,14 +177,14 @@ def to_csv(table: Table) -> str:
             columns[column.key] = list(cells)
             continue
         values = [cell if isinstance(cell, Value) else Value.none("") for cell in cells]
-        columns[column.key] = [_defined(value.number) for value in values]
+        columns[column.key] = [_none_if_nan(value.number) for value in values]
         if any(not np.isnan(value.low) for value in values):
             for end in _ENDS:
-                columns[f"{column.key}_{end}"] = [_defined(getattr(value, end)) for value in values]
+                columns[f"{column.key}_{end}"] = [_none_if_nan(getattr(value, end)) for value in values]
     return csv_text([tuple(columns), *zip(*columns.values(), strict=True)], line_end="\n")
 
 
-def _defined(number: float) -> float | None:
+def _none_if_nan(number: float) -> float | None:
     return None if np.isnan(number) else number
 
 

@@ -24,7 +24,7 @@ from stepsight.training.runs.processes import is_main_process
 
 RECORD = "run.json"
 _LOCK = "running.lock"
-# The number of keys named if two runs differ.
+# The number of keys listed if two runs differ.
 _NAMED = 4
 
 
@@ -80,13 +80,13 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise _not_written(self.path, error) from None
+            raise _write_error(self.path, error) from None
         try:
             with locked(self.path / _LOCK, self.path):
                 yield
         finally:
             if is_new:
-                # A refused run leaves nothing behind.
+                # A rejected run leaves nothing behind.
                 with suppress(OSError):
                     self.path.rmdir()
 
@@ -107,16 +107,16 @@ def locked(lock: Path, place: Path) -> Iterator[None]:
     except Timeout:
         raise UserError(f"{place}: another process is working on this run.", "Wait until it has ended.") from None
     except OSError as error:
-        raise _not_written(place, error) from None
+        raise _write_error(place, error) from None
     try:
         yield
     finally:
-        # Another process that has opened the file meanwhile sees that it is deleted, and creates a new one.
+        # Another process that has already opened the file notices that it was deleted, and creates a new one.
         lock.unlink(missing_ok=True)
         held.release()
 
 
-def _not_written(place: Path, error: OSError) -> UserError:
+def _write_error(place: Path, error: OSError) -> UserError:
     return UserError(f"{place}: cannot be written ({error.strerror}).", "Choose another --output.")
 
 

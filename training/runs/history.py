@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 _CURVES = (("loss", "Cross-entropy"), ("grad_norm", "Gradient norm"), ("learning_rate", "Learning rate"))
 _INK, _GRID = "#1f5fa8", "#e3e6ea"
-# No button sends a figure to a server.
+# Without this, a button would send the figure to a server.
 _PAGE = {"displaylogo": False, "showSendToCloud": False}
 
 
@@ -19,7 +19,7 @@ def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> "go.Figure":
     In each row, the loss is the mean since the previous row, while the gradient norm and learning rate are those of
     the row's own step.
     """
-    # It loads all of Plotly, and pages import this module to link to figures.
+    # This import loads all of Plotly, and pages import this module only to link to figures.
     from plotly.subplots import make_subplots
 
     figure = make_subplots(rows=1, cols=3, subplot_titles=[name for _, name in _CURVES], horizontal_spacing=0.07)

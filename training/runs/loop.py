@@ -1,6 +1,6 @@
 """The loop that trains: evaluators and language models, on one device or on several.
 
-A run goes on from its last complete checkpoint as if it had never stopped. What an optimiser step learns depends
+A run continues from its last complete checkpoint as if it had never stopped. What an optimiser step learns depends
 neither on the number of micro-batches in which it is computed nor on the number of processes.
 
     FOLDER/checkpoint-N/state.pt        the trained weights and AdamW's moments; with `fsdp`, each process writes
@@ -43,15 +43,15 @@ from stepsight.training.data.examples import EMPTY, Batches, Example, collate
 from stepsight.training.runs.optimisation import Optimisation
 from stepsight.training.runs.progress import RunProgress
 
-# The least number of rows of a history, and the most steps per row.
+# The smallest number of rows in a history, and the largest number of steps per row.
 _ROWS, _STEPS_A_ROW = 100, 20
-# The number of last rows whose mean is the final loss.
+# The number of rows at the end whose mean is the final loss.
 _LAST_ROWS = 10
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _NOT_WRITTEN = ("pytorchstreamwriter", "no space left", "file write failed", "file too large")
 _PREFIX = "checkpoint-"
 _STATE, _CONTENTS = "state.pt", "contents.json"
-# The number of checkpoints that are kept.
+# The number of checkpoints to keep.
 _KEPT = 2
 
 Batch = dict[str, Tensor]
@@ -79,7 +79,7 @@ def connect(config: Optimisation, command: str) -> Accelerator:
     accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no")
     if config.fsdp and accelerator.num_processes == 1:
         raise UserError(
-            "fsdp is true, but there is one process only.",
+            "fsdp is true, but there is only one process.",
             f"Launch several: torchrun --nproc-per-node N -m stepsight {command} …, or set fsdp: false.",
         )
     return accelerator
@@ -109,11 +109,11 @@ class Loop:
         self.trained = sum(weight.numel() for weight in objective.model.parameters() if weight.requires_grad)
         objective.model.train()
         if config.activation_checkpointing:
-            # Transformers' models have it, and those around them pass it on.
+            # Models from Transformers have this method, and modules wrapped around them pass the call on.
             enable: Any = objective.model.activation_checkpointing_enable
             enable()
         if config.fsdp:
-            self.model: nn.Module = _sharded(objective.model, accelerator, config.bf16)
+            self.model: nn.Module = _shard(objective.model, accelerator, config.bf16)
         else:
             self.model = accelerator.prepare_model(objective.model)
         self.weights = [weight for weight in self.model.parameters() if weight.requires_grad]
@@ -127,7 +127,7 @@ class Loop:
         self.step, self._checkpoint = last_checkpoint(folder)
 
     def describe(self) -> str:
-        """Describe the run in a line: its steps, parameters and devices, and where it goes on."""
+        """Describe the run in a line: its steps, parameters and devices, and where it resumes."""
         epochs = "epoch" if self.config.epochs == 1 else "epochs"
         some = f", {self.trained:,} trained" if self.trained != self.parameters else ""
         text = f"{self.steps:,} steps of {self.config.batch_size} in {self.config.epochs:,} {epochs}"
@@ -152,7 +152,7 @@ class Loop:
         while self.step < self.steps:
             epoch, first = divmod(self.step, len(self.batches))
             for parts in self.batches.parts(epoch)[first:]:
-                # What dropout draws depends on the step alone, not on what was drawn before it.
+                # The random numbers of dropout depend only on the step, not on what was drawn before.
                 drawn = (config.seed, self.step, accelerator.process_index)
                 torch.manual_seed(int(np.random.SeedSequence(drawn).generate_state(1)[0]))
                 examples = [[self.objective.examples[place] for place in part] or [EMPTY] for part in parts]
@@ -160,20 +160,20 @@ class Loop:
                 counts = torch.stack([self.objective.count(batch) for batch in batches])
                 count = accelerator.reduce(counts.sum().to(device), "sum")
                 for number, batch in enumerate(batches, 1):
-                    # Processes exchange their gradients once a step; with shards each time, since each process
-                    # keeps only its own part of them.
+                    # Processes exchange gradients once per step. With sharding, they do so after every backward
+                    # pass, since each process keeps only its own part.
                     with nullcontext() if number == len(batches) else accelerator.no_sync(self.model):
                         with torch.autocast(device.type, torch.bfloat16, enabled=config.bf16):
                             moved = {name: values.to(device) for name, values in batch.items()}
                             loss = self.objective.loss(self.model, moved) / count
-                        # The gradients of the processes are averaged, and what is sought is their sum.
+                        # The gradients of the processes are averaged, but their sum is needed.
                         accelerator.backward(loss * accelerator.num_processes)
                     total_loss += loss.detach()
                 norm = torch.nn.utils.clip_grad_norm_(self.weights, config.clip)
                 norm = norm.full_tensor() if isinstance(norm, DTensor) else norm
                 is_saved = (self.step + 1) % config.save_steps == 0 or self.step + 1 == self.steps
-                # A checkpoint starts a new mean, so that a run which goes on from it logs what an uninterrupted one
-                # does.
+                # A checkpoint starts a new mean, so that a run resumed from it logs the same values as an
+                # uninterrupted one.
                 is_logged = is_saved or (self.step + 1) % steps_a_row == 0
                 row: dict[str, Any] = {"grad_norm": float(norm)}
                 if is_logged or not math.isfinite(row["grad_norm"]):
@@ -217,7 +217,7 @@ class Loop:
         """Write a checkpoint, and remove all but the newest ones."""
         folder, is_main = self.folder / f"{_PREFIX}{self.step}", self.accelerator.is_main_process
         if is_main:
-            # A run that was killed while it wrote this one may have left a part of it.
+            # A run that was killed while writing this checkpoint may have left part of it behind.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
         self.accelerator.wait_for_everyone()
@@ -248,7 +248,7 @@ class Loop:
             self.optimizer,
             model_state_dict=state["model"],
             optim_state_dict=state["optimizer"],
-            # Frozen weights are in no checkpoint.
+            # Frozen weights are not in the checkpoint.
             options=StateDictOptions(strict=False),
         )
         self.history = read_json(folder / _CONTENTS)["history"]
@@ -278,14 +278,14 @@ class Loop:
         }
 
 
-def _sharded(model: nn.Module, accelerator: Accelerator, bf16: bool) -> nn.Module:
+def _shard(model: nn.Module, accelerator: Accelerator, bf16: bool) -> nn.Module:
     """Shard a model over the processes: each block of a stack by itself, and the rest together."""
     mesh = init_device_mesh(accelerator.device.type, (accelerator.num_processes,))
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     options: dict[str, Any] = {"mesh": mesh} | ({"mp_policy": policy} if bf16 else {})
     stacks = {name: part for name, part in model.named_modules() if isinstance(part, nn.ModuleList)}
     for name, stack in stacks.items():
-        # The experts of a block are sharded with it.
+        # The experts of a block are sharded together with it.
         if not any(name.startswith(f"{other}.") for other in stacks):
             for block in stack:
                 fully_shard(block, **options)
@@ -324,7 +324,7 @@ def checkpoints(folder: Path) -> list[tuple[int, Path]]:
 
 def last_checkpoint(folder: Path) -> tuple[int, Path | None]:
     """Return the step and the path of the newest complete checkpoint in a folder, or 0 and None if there is none. A
-    checkpoint that a crash of the machine cut short is passed over."""
+    checkpoint that a crash of the machine cut short is skipped."""
     return next(((step, path) for step, path in checkpoints(folder) if is_whole(path)), (0, None))
 
 
@@ -341,7 +341,7 @@ def whole_run(loop: Loop, output: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         if loop.accelerator.is_main_process:
             step = last_checkpoint(loop.folder)[0]
-            print(f"\nThe same command goes on from step {step:,} of {loop.steps:,}.", file=sys.stderr)
+            print(f"\nThe same command resumes from step {step:,} of {loop.steps:,}.", file=sys.stderr)
         raise
     except (MemoryError, RuntimeError, OSError, CheckpointException) as error:
         cause = error.__context__ if isinstance(error.__context__, OSError) else error
@@ -349,18 +349,18 @@ def whole_run(loop: Loop, output: Path) -> Iterator[None]:
         if isinstance(error, MemoryError | torch.OutOfMemoryError) or _has(text, _NO_MEMORY):
             raise UserError(
                 f"memory ran out in step {loop.step + 1}.",
-                "Raise accumulation, or set activation_checkpointing: true or bf16: true, or lower max_length; "
-                "the first two go on with the same run.",
+                "Raise accumulation, or set activation_checkpointing: true or bf16: true, or lower max_length. "
+                "With the first two, the same run continues.",
             ) from None
         if not isinstance(cause, OSError) and not _has(text, _NOT_WRITTEN):
             raise
         reason = getattr(cause, "strerror", None) or text
         raise UserError(
             f"{output}: cannot be written in step {loop.step} ({reason:.200}).",
-            f"Make room; the same command goes on from step {last_checkpoint(loop.folder)[0]}.",
+            f"Free some space; the same command continues from step {last_checkpoint(loop.folder)[0]}.",
         ) from None
     if loop.accelerator.num_processes > 1:
-        # A process that exits while another still writes would end the group's threads.
+        # A process that exits while another is still writing would end the group's threads.
         loop.accelerator.wait_for_everyone()
         loop.accelerator.end_training()
 

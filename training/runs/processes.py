@@ -36,7 +36,7 @@ def processors() -> int:
 
 def gpus_here() -> int:
     """Return the number of GPUs that this process may use."""
-    # Commands that only list choices do without PyTorch.
+    # Commands that only list choices do not need PyTorch.
     import torch
 
     return torch.cuda.device_count()
@@ -69,7 +69,7 @@ class MachineShare:
         """Raise `UserError` if the machine has GPUs, but fewer than a run has processes."""
         if 0 < gpus_here() < self.processes:
             raise UserError(
-                f"a run has {self.processes} processes, each with a GPU, and this machine has {gpus_here()}.",
+                f"a run needs {self.processes} processes with a GPU each, but this machine has {gpus_here()}.",
                 "Set a lower number of processes in the file.",
             )
 
@@ -118,7 +118,7 @@ class RunFailures:
         if self._reasons:
             raise UserError(
                 f"{len(self._reasons)} of {self._total} runs failed: {'; '.join(self._reasons[:_NAMED])}",
-                "The same command tries again.",
+                "Run the same command to try again.",
             )
 
 
@@ -194,7 +194,7 @@ class Processes:
         """Yield this process's share of the traces.
 
         A trace's position and `draw` determine its process, so shares never overlap, whatever other processes have
-        judged meanwhile. With another `draw`, what is left of one process's share is spread over all of them.
+        judged in the meantime. With another `draw`, what is left of one process's share is spread over all of them.
         """
         places = ((trace, zlib.crc32(f"{draw} {trace.position}".encode())) for trace in traces)
         return (trace for trace, place in places if place % self.count == self.rank)
@@ -209,7 +209,7 @@ class Processes:
 
         distributed = torch.distributed
         if not distributed.is_initialized():
-            # Without the GPUs: processes only exchange that they have finished.
+            # GPUs are not needed for this: processes only tell each other that they have finished.
             distributed.init_process_group("gloo", timeout=_PATIENCE)
         sums = torch.tensor([number])
         distributed.all_reduce(sums)

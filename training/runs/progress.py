@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from stepsight.core.errors import UserError
 
-# The most lines without a bar.
+# The largest number of lines without a bar.
 _LINES = 50
 # Seconds before progress is shown, since the work may be short.
 _DELAY = 2.0
@@ -106,7 +106,7 @@ def confirm(plan: str, *, yes: bool, instead: str = "", alone: bool = True) -> N
     because several processes were launched (`alone` is False); it then suggests to do something else `instead`.
     """
     if not yes and not (alone and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError(plan, f"Give --yes to go on{f', or {instead}' if instead else ''}.")
-    print(plan, "" if yes else "Go on? [y/N] ", end="\n" if yes else "", file=sys.stderr, flush=True)
+        raise UserError(plan, f"Add --yes to continue{f', or {instead}' if instead else ''}.")
+    print(plan, "" if yes else "Continue? [y/N] ", end="\n" if yes else "", file=sys.stderr, flush=True)
     if not yes and sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise UserError("cancelled, nothing was done.")
+        raise UserError("cancelled; nothing was done.")

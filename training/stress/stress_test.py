@@ -44,7 +44,7 @@ from stepsight.training.stress.transforms import Demand, Transform, Variant, by_
 StressRecord = Mapping[str, Any]
 """A variant judged by an evaluator, as a line of a result file."""
 
-# The baselines beside an evaluator: they do not read what the steps say.
+# The baselines shown beside an evaluator, which do not read what the steps say.
 _RULES = ("baseline:constant", "baseline:length")
 
 ScoreAll = Callable[[Sequence[Trace]], Iterable[StepScores | None]]
@@ -76,7 +76,7 @@ class StressTest:
         if not len(test):
             raise UserError(
                 "no transform finds anything to change in these traces.",
-                "Most of them want an equation that holds, such as 2 + 3 = 5.",
+                "Most of them need an equation that holds, such as 2 + 3 = 5.",
             )
         return test
 
@@ -140,7 +140,7 @@ def measure(records: Sequence[StressRecord], demand: Demand) -> dict[Column, Cel
         for place, (origin, now) in enumerate(zip(record["origins"], record["after"], strict=True))
     ]
     steps = pd.DataFrame(rows, columns=["variant", "is_target", "was", "origin", "now"])
-    # In single precision, as scores are.
+    # In single precision, like scores.
     steps = steps.astype({"was": "float32", "now": "float32"})
     cut = np.float32(records[0]["threshold"])
     was_wrong, is_wrong = steps["was"] < cut, steps["now"] < cut
@@ -192,10 +192,10 @@ def stress_tables(records: Sequence[StressRecord], transforms: Sequence[Transfor
         rows: list[dict[Column, Cell]] = []
         starts, empty = [], []
         for transform in (transform for transform in transforms if transform.demand == demand):
-            of = {evaluator: own for (name, evaluator), own in judged.items() if name == transform.name}
-            starts += [len(rows)] if of and rows else []
-            empty += [] if of else [transform.name]
-            for evaluator, own in of.items():
+            results = {evaluator: own for (name, evaluator), own in judged.items() if name == transform.name}
+            starts += [len(rows)] if results and rows else []
+            empty += [] if results else [transform.name]
+            for evaluator, own in results.items():
                 named = {"transform": transform.name, "evaluator": evaluator}
                 head: dict[Column, Cell] = {Column(key, key, CellKind.TEXT): name for key, name in named.items()}
                 rows.append(head | measure(own, demand))
@@ -222,7 +222,7 @@ def read_result(path: str) -> Part:
         tables = stress_tables(records, transforms, traces)
     except (IndexError, KeyError, TypeError, ValueError):
         raise UserError(
-            f"{path}: is no result of a stress test.", "Write one: stepsight stress --dataset NAME --output FILE."
+            f"{path}: not a stress test's result.", "Write one: stepsight stress --dataset NAME --output FILE."
         ) from None
     named = [
         replace(table, name=f"{slug(source)}-{table.name}", caption=f"{source}: {table.caption}")

@@ -20,7 +20,7 @@ from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace
 
-# The changes of one trace that are tried before it is passed over; each costs a check of the whole solution.
+# The number of changes tried on a trace before it is skipped; each costs a check of the whole solution.
 _TRIES = 12
 
 
@@ -170,7 +170,7 @@ def is_unharmed(before: Trace, after: Trace) -> bool:
 
 # --- a calculation is made wrong, and all that followed from the changed number is left alone ---
 
-# A number that is no exponent, index or part of a name or longer number.
+# A number that is not an exponent, an index, or part of a name or a longer number.
 _NUMBER = re.compile(r"(?<![\w.,^_\\])\d+(?:\.\d+)?(?![\w^]|[.,]\d)")
 _SIGN = re.compile(r"(?<=[\w)}\]])( ?)(\+|-|−|\*|×|·|/|÷|\\cdot|\\times|\\div)( ?)(?=[\w({\\$])")
 _OTHER_SIGNS = {"+": "-", "-": "+", "−": "+", "*": "+", "×": "+", "·": "+", "/": "*", "÷": "×"} | {
@@ -179,17 +179,17 @@ _OTHER_SIGNS = {"+": "-", "-": "+", "−": "+", "*": "+", "×": "+", "·": "+", 
 _NEAR = (1, -1, 2, -2, 3, 10, -10)
 
 
-def _near(written: str, rng: random.Random) -> str | None:
+def _draw_near(written: str, rng: random.Random) -> str | None:
     """Return a number near the one `written`, with as many decimal places, or None if there is none above 0."""
     scaled = int(written.replace(".", ""))
-    near = [scaled + by for by in _NEAR if scaled + by > 0]
+    near = [scaled + change for change in _NEAR if scaled + change > 0]
     if not near:
         return None
     places = len(written.partition(".")[2])
     return f"{rng.choice(near) / 10**places:.{places}f}"
 
 
-def _first_proved(
+def _find_proved(
     trace: Trace, rng: random.Random, changes: Sequence[tuple[Equation, int, int, str]]
 ) -> Variant | None:
     """Try changes in random order, and return the first variant that can be proved wrong. A change is (equation,
@@ -199,8 +199,8 @@ def _first_proved(
         after = with_text(trace, place, spliced(trace.substeps[place], start, end, other))
         if failing := failing_at(after, place):
             written = spliced(equation.text, start - equation.start, end - equation.start, other)
-            said = f"Step {place + 1}: {quoted(equation.text)} became {quoted(written)}."
-            return variant_of(after, said, place, equation=failing)
+            note = f"Step {place + 1}: {quoted(equation.text)} became {quoted(written)}."
+            return variant_of(after, note, place, equation=failing)
     return None
 
 
@@ -213,10 +213,10 @@ def _replace_number(trace: Trace, rng: random.Random) -> Variant | None:
     changes = []
     for equation in true_equations(trace):
         for match in _NUMBER.finditer(equation.text):
-            other = _near(match[0], rng)
+            other = _draw_near(match[0], rng)
             if other is not None:
                 changes.append((equation, equation.start + match.start(), equation.start + match.end(), other))
-    return _first_proved(trace, rng, changes)
+    return _find_proved(trace, rng, changes)
 
 
 @transform("sign-turned", Demand.CHANGE, "An operation of an equation that holds is replaced by another one.")
@@ -226,7 +226,7 @@ def _turn_sign(trace: Trace, rng: random.Random) -> Variant | None:
         for equation in true_equations(trace)
         for match in _SIGN.finditer(trace.substeps[equation.place], equation.start, equation.end)
     ]
-    return _first_proved(trace, rng, changes)
+    return _find_proved(trace, rng, changes)
 
 
 @transform(
@@ -241,7 +241,7 @@ def _conclude_wrongly(trace: Trace, rng: random.Random) -> Variant | None:
     for equation in rng.sample(equations, min(_TRIES, len(equations))):
         left, _, right = equation.text.partition("=")
         numbers = list(_NUMBER.finditer(right))
-        other = _near(numbers[-1][0], rng) if numbers else None
+        other = _draw_near(numbers[-1][0], rng) if numbers else None
         if other is None or "\\" in left:
             continue
         false = f"{left.strip()} = {spliced(right, *numbers[-1].span(), other).strip()}"
@@ -250,8 +250,8 @@ def _conclude_wrongly(trace: Trace, rng: random.Random) -> Variant | None:
         wrong = f"It follows that {false} as well."
         after = Trace.of(trace.problem, [*texts[:place], wrong, *texts[place:]], id=trace.id)
         if failing := failing_at(after, place):
-            said = f"Put in after step {place}: {quoted(false)}."
-            return Variant(after, (*origins[:place], None, *origins[place:]), (place,), said, failing)
+            note = f"Put in after step {place}: {quoted(false)}."
+            return Variant(after, (*origins[:place], None, *origins[place:]), (place,), note, failing)
     return None
 
 
@@ -280,8 +280,8 @@ def _rewriting(name: str, description: str) -> Callable[[Rewrite], Rewrite]:
                     continue
                 after = with_text(trace, place, spliced(text, equation.start, equation.end, other))
                 if is_unharmed(trace, after) and any(check.holds for check in checks_of(after)[place]):
-                    said = f"Step {place + 1}: {quoted(equation.text)} is written as {quoted(other)}."
-                    return variant_of(after, said, equation=other)
+                    note = f"Step {place + 1}: {quoted(equation.text)} is written as {quoted(other)}."
+                    return variant_of(after, note, equation=other)
             return None
 
         return rewrite
@@ -309,7 +309,7 @@ def _as_latex(equation: str, text: str) -> str | None:
 
 
 @_rewriting("other-times-sign", "A multiplication sign is another one.")
-def _other_times(equation: str, text: str) -> str | None:
+def _change_times(equation: str, text: str) -> str | None:
     match = _TIMES.search(equation)
     if match is None:
         return None
@@ -319,7 +319,7 @@ def _other_times(equation: str, text: str) -> str | None:
 
 
 @_rewriting("other-spaces", "Spaces around + and = are taken away or added.")
-def _other_spaces(equation: str, text: str) -> str | None:
+def _change_spaces(equation: str, text: str) -> str | None:
     if _SPACED.search(equation) is None:
         return None
     is_spaced = " = " in equation or " + " in equation
@@ -356,7 +356,7 @@ _FILLERS = (
 
 @transform("confident-words", Demand.STAY, "A step begins with confident words: Clearly, …")
 def _sound_confident(trace: Trace, rng: random.Random) -> Variant | None:
-    # The number at the beginning of a step stays there.
+    # The number at the beginning of a step stays in place.
     heads = [match[0] if (match := _NUMBERING.match(text)) else "" for text in trace.substeps]
     bodies = [text[len(head) :] for head, text in zip(heads, trace.substeps, strict=True)]
     places = [place for place, body in enumerate(bodies) if body[:1].isalpha()]
@@ -366,13 +366,13 @@ def _sound_confident(trace: Trace, rng: random.Random) -> Variant | None:
     body = bodies[place]
     # A name, a variable or a formula keeps its capital.
     lowered = body[0].lower() + body[1:] if _OPENING.match(body) else body
-    said = f"Step {place + 1} begins with {quoted(words.strip())}."
-    return variant_of(with_text(trace, place, heads[place] + words + lowered), said)
+    note = f"Step {place + 1} begins with {quoted(words.strip())}."
+    return variant_of(with_text(trace, place, heads[place] + words + lowered), note)
 
 
 @transform("filler", Demand.STAY, "A step ends with a sentence that says nothing.")
 def _add_filler(trace: Trace, rng: random.Random) -> Variant | None:
-    # What stands behind the answer would be more than filler.
+    # Text after the answer would be more than filler.
     places = [place for place, text in enumerate(trace.substeps[:-1]) if text.rstrip()[-1:] in ".!"]
     if not places:
         return None

@@ -138,15 +138,15 @@ def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Prob
         error = _draw_error(kind, index, story, right, rng)
         faulty = carry_out(story.calculations, quantities, error)
         if faulty and _is_presentable(faulty, story, larger):
-            at = index if kind != ErrorKind.ANSWER else -1
-            results = [chain.answer if at < 0 else chain.links[at].result for chain in (right, faulty)]
+            position = index if kind != ErrorKind.ANSWER else -1
+            results = [chain.answer if position < 0 else chain.links[position].result for chain in (right, faulty)]
             if results[0] != results[1]:
                 return Problem(story, quantities, names, error, right, faulty)
         unfit += 1
         if unfit % _TRIES_OF_A_PLACE == 0:
             index, kind = _draw_place(story, rng)
         elif unfit % _TRIES_OF_A_KIND == 0 and kind != ErrorKind.ANSWER:
-            # The place is kept, so that a calculation is not wrong more often for errors that are easy to draw.
+            # The place is kept, so that errors that are easy to draw do not make a calculation wrong more often.
             kind = _draw_kind(story, index, rng)
     raise RuntimeError(f"no {kind} can be drawn for {story.problems[0]!r} in {_TRIES:,} tries")
 

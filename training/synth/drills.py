@@ -46,7 +46,7 @@ def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
 def _step(latex: bool, share: float, rng: random.Random) -> Step:
     match rng.choice(_KINDS)(latex, rng):
         case left, int(value):
-            right, wrong = str(value), str(_near(value, rng))
+            right, wrong = str(value), str(_draw_near(value, rng))
         case left, right, wrong:
             pass
     is_wrong = rng.random() < share
@@ -55,7 +55,7 @@ def _step(latex: bool, share: float, rng: random.Random) -> Step:
     return Step((rng.choice(_FRAMES).format(text),), Label.NEG if is_wrong else Label.POS)
 
 
-def _near(value: int, rng: random.Random) -> int:
+def _draw_near(value: int, rng: random.Random) -> int:
     """Return a wrong value as a slip would produce it: a nearby number, one wrong digit, or the wrong sign."""
     ways = [value + rng.choice([-1, 1]), value + rng.choice([-10, 10]), value + rng.randint(-9, 9), -value]
     if abs(value) > 9:
@@ -110,10 +110,10 @@ def _power(latex: bool, rng: random.Random) -> Equation:
 
 
 def _root(latex: bool, rng: random.Random) -> Equation:
-    return _calculated("sqrt(a)", latex, a=rng.randint(1, 30) ** 2)
+    return _draw_calculation("sqrt(a)", latex, a=rng.randint(1, 30) ** 2)
 
 
-def _mixed(latex: bool, rng: random.Random) -> Equation:
+def _draw_mixed(latex: bool, rng: random.Random) -> Equation:
     a, b, c = rng.randint(1, 30), rng.randint(2, 12), rng.randint(2, 12)
     times = rng.choice(_TIMES[latex])
     return rng.choice([
@@ -127,8 +127,8 @@ def _chain(latex: bool, rng: random.Random) -> Equation:
     """Generate a product plus a number, calculated in two steps. The wrong version has a slip in either step."""
     a, b, c = rng.randint(2, 20), rng.randint(2, 12), rng.randint(1, 60)
     left, product = f"{a} {rng.choice(_TIMES[latex])} {b} + {c}", a * b
-    slip = _near(product, rng)
-    wrong = rng.choice([f"{slip} + {c} = {slip + c}", f"{product} + {c} = {_near(product + c, rng)}"])
+    slip = _draw_near(product, rng)
+    wrong = rng.choice([f"{slip} + {c} = {slip + c}", f"{product} + {c} = {_draw_near(product + c, rng)}"])
     return left, f"{product} + {c} = {product + c}", wrong
 
 
@@ -137,7 +137,7 @@ def _fraction(latex: bool, rng: random.Random) -> Equation:
     sign = rng.choice("+-*")
     value = {"+": a + b, "-": a - b, "*": a * b}[sign]
     added = Fraction(a.numerator + b.numerator, a.denominator + b.denominator)
-    near = Fraction(_near(value.numerator, rng), value.denominator)
+    near = Fraction(_draw_near(value.numerator, rng), value.denominator)
     wrongs = [value + Fraction(1, value.denominator), -value, added, near]
     wrong = rng.choice([w for w in wrongs if w != value] or [value + 1])
     shown = rng.choice(_TIMES[latex]) if sign == "*" else sign
@@ -145,11 +145,11 @@ def _fraction(latex: bool, rng: random.Random) -> Equation:
     return f"{written(a)} {shown} {written(b)}", written(value), written(wrong)
 
 
-def _reduced(latex: bool, rng: random.Random) -> Equation:
+def _draw_reduced(latex: bool, rng: random.Random) -> Equation:
     value, factor = Fraction(rng.randint(1, 15), rng.randint(2, 15)), rng.randint(2, 12)
     top, bottom = value.numerator * factor, value.denominator * factor
     left = f"\\frac{{{top}}}{{{bottom}}}" if latex else f"{top}/{bottom}"
-    wrong = Fraction(_near(value.numerator, rng), value.denominator)
+    wrong = Fraction(_draw_near(value.numerator, rng), value.denominator)
     return left, _STYLES[latex].number(value), _STYLES[latex].number(wrong)
 
 
@@ -159,12 +159,12 @@ def _decimal(latex: bool, rng: random.Random) -> Equation:
         value, left = a * 10 + b, f"{a / 10:g} + {b / 100:g}"
     else:
         value, left = a * (b % 12 + 1), f"{a / 100:g} {rng.choice(_TIMES[latex])} {b % 12 + 1}"
-    return left, f"{value / 100:g}", f"{_near(value, rng) / 100:g}"
+    return left, f"{value / 100:g}", f"{_draw_near(value, rng) / 100:g}"
 
 
 def _percent(latex: bool, rng: random.Random) -> Equation:
     share, whole = rng.choice([5, 10, 20, 25, 30, 40, 50, 60, 75, 80]), 20 * rng.randint(1, 40)
-    return _calculated("percent(a, b)", latex, a=share, b=whole)
+    return _draw_calculation("percent(a, b)", latex, a=share, b=whole)
 
 
 def _expand(latex: bool, rng: random.Random) -> Equation:
@@ -172,23 +172,23 @@ def _expand(latex: bool, rng: random.Random) -> Equation:
     x, a, b = rng.choice(_LETTERS), _sign(rng) * rng.randint(1, 12), _sign(rng) * rng.randint(1, 12)
     if rng.random() < 0.5:
         factors = [f"({_polynomial([1, number], x)})" for number in (a, b)]
-        return _expanded(f"{factors[0]}^2" if a == b else "".join(factors), [1, a + b, a * b], x, rng)
+        return _draw_expanded(f"{factors[0]}^2" if a == b else "".join(factors), [1, a + b, a * b], x, rng)
     c = rng.randint(1, 9)
-    return _expanded(f"{a}({_polynomial([c, b], x)})", [a * c, a * b], x, rng)
+    return _draw_expanded(f"{a}({_polynomial([c, b], x)})", [a * c, a * b], x, rng)
 
 
 def _collect(latex: bool, rng: random.Random) -> Equation:
     x = rng.choice(_LETTERS)
     a, b, c, d = (_sign(rng) * rng.randint(1, 20) for _ in range(4))
     left = f"{_polynomial([a, b], x)} {'-' if c < 0 else '+'} {_polynomial([abs(c), d], x)}"
-    return _expanded(left, [a + c, b + d], x, rng)
+    return _draw_expanded(left, [a + c, b + d], x, rng)
 
 
-def _expanded(left: str, right: list[int], x: str, rng: random.Random) -> Equation:
+def _draw_expanded(left: str, right: list[int], x: str, rng: random.Random) -> Equation:
     """Return an equation whose right side is a polynomial, one coefficient of which a slip may change."""
     index = rng.choice([i for i, value in enumerate(right) if value] or list(range(len(right))))
     value = right[index]
-    changed = rng.choice([-value, 0, _near(value, rng), _near(value, rng)])
+    changed = rng.choice([-value, 0, _draw_near(value, rng), _draw_near(value, rng)])
     wrong = [*right[:index], changed if changed != value else value + 1, *right[index + 1 :]]
     return left, _polynomial(right, x), _polynomial(wrong, x)
 
@@ -197,7 +197,7 @@ def _polynomial(coefficients: Sequence[int], letter: str) -> str:
     return _STYLES[False].polynomial(coefficients, letter)
 
 
-def _solved(latex: bool, rng: random.Random) -> Equation:
+def _draw_solved(latex: bool, rng: random.Random) -> Equation:
     """Generate a linear equation and its solution. The left side of the result is all the text before the solution,
     such as `3x + 2 = 8, so x`."""
     x, a, value, b = rng.choice(_LETTERS), rng.randint(2, 12), rng.randint(-12, 12), rng.randint(-30, 30)
@@ -209,10 +209,10 @@ def _solved(latex: bool, rng: random.Random) -> Equation:
 def _whole_numbers(latex: bool, rng: random.Random) -> Equation:
     a, b, n, k = rng.randint(2, 60), rng.randint(2, 60), rng.randint(3, 9), rng.randint(1, 3)
     formulas = ["gcd(a, b)", "lcm(a, b)", "binom(n, k)", "factorial(f)", "abs(a - b)", "mod(m, a)"]
-    return _calculated(rng.choice(formulas), latex, a=a, b=b, n=n, k=k, f=n % 7 + 1, m=a * 7 + n)
+    return _draw_calculation(rng.choice(formulas), latex, a=a, b=b, n=n, k=k, f=n % 7 + 1, m=a * 7 + n)
 
 
-def _calculated(text: str, latex: bool, **values: int) -> Equation:
+def _draw_calculation(text: str, latex: bool, **values: int) -> Equation:
     formula = parse_formula(text)
     value = formula.value(values)
     assert value is not None
@@ -220,6 +220,6 @@ def _calculated(text: str, latex: bool, **values: int) -> Equation:
 
 
 _KINDS: tuple[Callable[[bool, random.Random], Equation], ...] = (
-    _sum, _sum, _product, _product, _quotient, _power, _root, _mixed, _mixed, _chain, _fraction, _reduced, _decimal,
-    _percent, _expand, _expand, _collect, _solved, _solved, _whole_numbers,
+    _sum, _sum, _product, _product, _quotient, _power, _root, _draw_mixed, _draw_mixed, _chain, _fraction,
+    _draw_reduced, _decimal, _percent, _expand, _expand, _collect, _draw_solved, _draw_solved, _whole_numbers,
 )  # fmt: skip

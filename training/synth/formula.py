@@ -46,7 +46,7 @@ class Formula:
 
     @cached_property
     def _code(self) -> CodeType:
-        return compile(_exact(self.tree, condition=True), self.text, "eval")
+        return compile(_exact_code(self.tree, condition=True), self.text, "eval")
 
     def value(self, values: Values) -> Number | None:
         """Return the exact value, or None if it is undefined, as in a division by zero or an irrational root."""
@@ -87,7 +87,7 @@ class Formula:
 def parse_formula(text: str) -> Formula:
     """Parse a calculation. The same text gives the same object. Raises `ValueError` if the text is none."""
     formula = Formula(text, _parse(text))
-    _exact(formula.tree)
+    _exact_code(formula.tree)
     return formula
 
 
@@ -96,8 +96,8 @@ def parse_condition(text: str) -> Formula:
     """Parse a condition. Raises `ValueError` if the text is not a comparison."""
     condition = Formula(text, _parse(text))
     if not isinstance(condition.tree, ast.Compare) or any(type(sign) not in _SIGNS for sign in condition.tree.ops):
-        raise ValueError(f"{text!r} is no comparison with < <= > >= == !=")
-    _exact(condition.tree, condition=True)
+        raise ValueError(f"{text!r} is not a comparison with < <= > >= == !=")
+    _exact_code(condition.tree, condition=True)
     return condition
 
 
@@ -105,7 +105,7 @@ def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError:
-        raise ValueError(f"{text!r} is no formula") from None
+        raise ValueError(f"{text!r} is not a formula") from None
 
 
 def replaced(tree: ast.expr, replace: Callable[[ast.expr], ast.expr | None]) -> ast.expr:
@@ -123,7 +123,7 @@ def replaced(tree: ast.expr, replace: Callable[[ast.expr], ast.expr | None]) -> 
     return tree
 
 
-def _whole(value: Number, largest: int = _LARGEST_WHOLE, least: int = 0) -> int:
+def _require_whole(value: Number, largest: int = _LARGEST_WHOLE, least: int = 0) -> int:
     if value.denominator != 1 or not least <= value <= largest:
         raise ArithmeticError
     return int(value)
@@ -168,17 +168,17 @@ _NOTATIONS = {
 }
 """The functions of formulas in plain text and in LaTeX."""
 _ARGUMENTS = {name: plain.count("{") for name, (plain, _) in _NOTATIONS.items()}
-# Those written without brackets of their own.
+# Functions written without brackets of their own.
 _OPEN = {"percent": _SUM, "mod": _SUM, "factorial": _POWER}
 _SCOPE: dict[str, Any] = {
     "__builtins__": {},
     "divide": _divide,
-    "power": lambda base, exponent: base ** _whole(exponent, _LARGEST_POWER),
-    "gcd": lambda a, b: math.gcd(_whole(a), _whole(b)),
-    "lcm": lambda a, b: math.lcm(_whole(a), _whole(b)),
-    "binom": lambda n, k: math.comb(_whole(n, 60), _whole(k, 60)),
-    "factorial": lambda n: math.factorial(_whole(n, 12)),
-    "mod": lambda a, b: _whole(a, least=-_LARGEST_WHOLE) % _whole(b),
+    "power": lambda base, exponent: base ** _require_whole(exponent, _LARGEST_POWER),
+    "gcd": lambda a, b: math.gcd(_require_whole(a), _require_whole(b)),
+    "lcm": lambda a, b: math.lcm(_require_whole(a), _require_whole(b)),
+    "binom": lambda n, k: math.comb(_require_whole(n, 60), _require_whole(k, 60)),
+    "factorial": lambda n: math.factorial(_require_whole(n, 12)),
+    "mod": lambda a, b: _require_whole(a, least=-_LARGEST_WHOLE) % _require_whole(b),
     "floor": math.floor,
     "ceil": math.ceil,
     "log": _log,
@@ -188,7 +188,7 @@ _SCOPE: dict[str, Any] = {
 }
 
 
-def _exact(node: ast.expr, condition: bool = False) -> str:
+def _exact_code(node: ast.expr, condition: bool = False) -> str:
     """Return Python code for the exact value of a formula or, with `condition`, of a comparison.
 
     Raises `ValueError` if a part is not supported.
@@ -199,17 +199,17 @@ def _exact(node: ast.expr, condition: bool = False) -> str:
         case ast.Name(id=name):
             return name
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"(-{_exact(operand)})"
+            return f"(-{_exact_code(operand)})"
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
-            return f"({_exact(left)} {_SIGNS[type(op)]} {_exact(right)})"
+            return f"({_exact_code(left)} {_SIGNS[type(op)]} {_exact_code(right)})"
         case ast.BinOp(left=left, op=ast.Div() | ast.Pow() as op, right=right):
-            return f"{'divide' if isinstance(op, ast.Div) else 'power'}({_exact(left)}, {_exact(right)})"
+            return f"{'divide' if isinstance(op, ast.Div) else 'power'}({_exact_code(left)}, {_exact_code(right)})"
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _ARGUMENTS.get(name) == len(args):
-            return f"{name}({', '.join(map(_exact, args))})"
+            return f"{name}({', '.join(map(_exact_code, args))})"
         case ast.Compare(left=left, ops=ops, comparators=sides) if condition:
             compared = zip(ops, sides, strict=True)
-            return _exact(left) + "".join(f" {_SIGNS[type(op)]} {_exact(side)}" for op, side in compared)
-    raise ValueError(f"{ast.unparse(node)!r} is no formula of + - * / ** and {', '.join(_NOTATIONS)}")
+            return _exact_code(left) + "".join(f" {_SIGNS[type(op)]} {_exact_code(side)}" for op, side in compared)
+    raise ValueError(f"{ast.unparse(node)!r} is not a formula with + - * / ** and {', '.join(_NOTATIONS)}")
 
 
 def _quantity(node: ast.Name | ast.Constant, values: Values) -> Number:
@@ -262,7 +262,7 @@ def _write(node: ast.expr, values: Values, style: Style, first: bool = False) ->
             if name in _OPEN:
                 return notation.format(*(bound(arg, _ATOM) for arg in args)), _OPEN[name]
             return notation.format(*(_write(arg, values, style, first=True)[0] for arg in args)), _ATOM
-    raise ValueError(f"no formula: {ast.unparse(node)}")
+    raise ValueError(f"not a formula: {ast.unparse(node)}")
 
 
 class ErrorKind(StrEnum):
@@ -290,7 +290,7 @@ _SWAPS: dict[type[ast.operator], tuple[ast.operator, ...]] = {
     ast.Mult: (ast.Add(), ast.Div()),
     ast.Div: (ast.Mult(), ast.Sub()),
 }
-# Of multiples of π only these swaps: 2 + 3π and π * π are none.
+# For multiples of π, only these swaps are possible: 2 + 3π and π * π are not multiples.
 _SWAPS_OF_PI: dict[type[ast.operator], tuple[ast.operator, ...]] = {
     ast.Add: (ast.Sub(),),
     ast.Sub: (ast.Add(),),

@@ -100,7 +100,7 @@ def plan_quadratic(
             "c": math(str(solution.c)),
             "p": math(str(p)),
             "q": math(str(q)),
-            # If the pair is wrong, this equation is false, and its other side is not.
+            # If the pair is wrong, this equation is false, but its other side is not.
             "pq": math(f"{p} * {signed(q)} = {solution.c}"),
             "sum": math(f"{p} + {signed(q)} = {solution.b}"),
             "f": math(f"{_product(*solution.factors)} = 0"),
@@ -159,7 +159,7 @@ def _draw_faulty(right: _Solution, kind: ErrorKind, step: int, rng: random.Rando
     if kind == ErrorKind.MISREAD:
         return _solve(*rng.choice([(-p, -q), (p, -q), (-p, q), (p + 1, q), (p, q + 1), (p - 1, q)]))
     if kind == ErrorKind.SLIP:
-        # Product or sum mostly stays right, so that half of the evidence looks fine.
+        # Either the product or the sum usually stays right, so that half of the evidence looks fine.
         same_sum = (p + 1, q - 1) if rng.random() < 0.5 else (p - 1, q + 1)
         divisors = [d for d in range(-15, 16) if d and right.c % d == 0 and d not in (p, q)]
         same_product = [(d, right.c // d) for d in divisors if abs(right.c // d) <= 30]
@@ -220,5 +220,5 @@ def _redundant(
     yield ExtraStep("restating", 1, pairs)
     turned = [style.math(f"{_product(*reversed(solution.factors))} = 0") for solution in solutions]
     yield ExtraStep("restating", 2, [f"The same may be written {text}." for text in turned])
-    c, by = abs(right.c), rng.randint(2, 9)
-    yield ExtraStep("aside", -1, [f"By the way, {style.math(f'{c} + {by} = {c + by}')}."] * 2)
+    c, factor = abs(right.c), rng.randint(2, 9)
+    yield ExtraStep("aside", -1, [f"By the way, {style.math(f'{c} + {factor} = {c + factor}')}."] * 2)

@@ -83,7 +83,7 @@ class StorySolution:
     def _draw(self, name: str) -> str:
         return self.rng.choice(templates(name))
 
-    def _in_math(self, value: Number) -> str:
+    def _math(self, value: Number) -> str:
         return self.style.math(self.style.number(value))
 
     def _step(self, key: str, texts: Sequence[str]) -> SolutionStep:
@@ -106,7 +106,7 @@ class StorySolution:
             yield SolutionStep([outline, outline], [{}, {}])
         if key := self.reading:
             template, noun = self._draw("reads"), self.noun(key)
-            read = [self._in_math(chain.values[key]) for chain in self.chains]
+            read = [self._math(chain.values[key]) for chain in self.chains]
             yield self._step(key, [template.format(v=value, noun=noun) for value in read])
         for index, group in enumerate(self.groups):
             yield self._calculation(group, "" if ends_apart or index < last else ", so the answer is {box}")
@@ -147,12 +147,12 @@ class StorySolution:
             else:
                 options = templates("says" if has_equation and not is_terse else "bares")
             template = options[int(place * len(options))]
-            filled, values = self._texts(group, chain), self._mentioned(group, chain)
+            filled, values = self._texts(group, chain), self._mentionable(group, chain)
             text = self.style.fill(terse(template) if is_terse else template, filled, values)
             texts.append(f"{text[:-1]}{end.format(box=filled['box'])}." if end else text)
         return self._step(calculation.key, texts)
 
-    def _mentioned(self, group: slice, chain: StepChain) -> Values:
+    def _mentionable(self, group: slice, chain: StepChain) -> Values:
         """Return the values that a step may mention. A quantity has its true value until it is misread."""
         error = self.problem.error
         if error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index >= group.stop:
@@ -200,7 +200,7 @@ class StorySolution:
         yield ExtraStep("restating", -1, [question] * 2)
         key = self.rng.choice(list(quantities))
         if noun := self.noun(key):
-            repetition = self._draw("repeats").format(v=self._in_math(quantities[key]), noun=noun)
+            repetition = self._draw("repeats").format(v=self._math(quantities[key]), noun=noun)
             yield ExtraStep("restating", -1, [repetition] * 2)
         values = sorted(int(value) for value in quantities.values())
         a, b = self.rng.sample(values, 2) if len(values) > 1 else (values[0], self.rng.randint(2, 9))
@@ -210,21 +210,21 @@ class StorySolution:
             sum_or_double = self.style.math(self.rng.choice(options))
             yield ExtraStep("aside", -1, [self._draw("asides").format(eq=sum_or_double)] * 2)
         value = self.rng.choice(list(quantities.values()))
-        parity = self._draw("parities").format(v=self._in_math(value), parity="odd" if value % 2 else "even")
+        parity = self._draw("parities").format(v=self._math(value), parity="odd" if value % 2 else "even")
         yield ExtraStep("aside", -1, [parity] * 2)
         for index, group in enumerate(self.groups, self.offset):
             template = self._draw("recalls")
             recalls = [template.format(**self._texts(group, chain)) for chain in self.chains]
             yield ExtraStep("restating", index, recalls)
-            template, by = self._draw("detours"), self.rng.randint(2, 9)
+            template, n = self._draw("detours"), self.rng.randint(2, 9)
             sign, back_sign = ("*", "/") if self.rng.random() < 0.5 else ("+", "-")
             detours = []
             for chain in self.chains:
                 result = chain.links[group][-1].result
-                first, second = map(self.style.number, (result, result * by if sign == "*" else result + by))
-                forward = self.style.math(f"{first} {sign} {by} = {second}")
+                first, second = map(self.style.number, (result, result * n if sign == "*" else result + n))
+                forward = self.style.math(f"{first} {sign} {n} = {second}")
                 detours.append(
-                    template.format(forward=forward, back=self.style.math(f"{second} {back_sign} {by} = {first}"))
+                    template.format(forward=forward, back=self.style.math(f"{second} {back_sign} {n} = {first}"))
                 )
             yield ExtraStep("detour", index, detours)
 
@@ -241,7 +241,7 @@ def checks(solution: StorySolution) -> Iterator[ExtraStep]:
         if error.mistake is not None and group.start <= error.index < group.stop:
             links, result = right.links[group], stated.links[group][-1].result
             shown = solution.style.math(equation(links, solution.style))
-            tail = _compared(solution, links[-1].result, result, links[-1].calculation.unit)
+            tail = _compare(solution, links[-1].result, result, links[-1].calculation.unit)
             text = f"{solution.what(group)} must be {shown}, {tail}."
             yield ExtraStep.check("method", step, text, links[-1].result == result)
     yield from _bounds(solution)
@@ -249,7 +249,7 @@ def checks(solution: StorySolution) -> Iterator[ExtraStep]:
     end = len(solution.groups) - 1 + solution.offset
     if error.kind == ErrorKind.ANSWER:
         end += 1
-        tail = _compared(solution, right.answer, stated.answer, stated.unit)
+        tail = _compare(solution, right.answer, stated.answer, stated.unit)
         what, shown = solution.what(solution.groups[-1]), solution.number(right.answer, right.unit)
         text = f"the question asks for {what}, which is {shown}, {tail}."
         yield ExtraStep.check("question", end, text, right.answer == stated.answer)
@@ -259,7 +259,7 @@ def checks(solution: StorySolution) -> Iterator[ExtraStep]:
         yield from _verification(solution, verification, end)
 
 
-def _compared(
+def _compare(
     solution: StorySolution, result: Number, expected: Number, unit: str = "", name: str = "verdict"
 ) -> str:
     """Return the end of a check that compares two values. It shows the expected one."""
@@ -271,7 +271,7 @@ def _recomputation(
 ) -> ExtraStep:
     """Return a check that carries out calculations once more and compares the last result with the stated one."""
     result = links[-1].result
-    tail = _compared(solution, result, stated, links[-1].calculation.unit)
+    tail = _compare(solution, result, stated, links[-1].calculation.unit)
     text = f"{' and '.join(equations(links, solution.style))}, {tail}."
     return ExtraStep.check("recompute", step, text, result == stated, settles)
 
@@ -288,7 +288,7 @@ def _arithmetic(solution: StorySolution, step: int, group: slice) -> Iterator[Ex
     [link] = links
     for kind, formulas, result, expected in _reversals(link, again[0].result, solution.style):
         name, unit = ("inverse", "") if kind == "inverse" else ("verdict", link.calculation.unit)
-        tail = _compared(solution, result, expected, unit, name)
+        tail = _compare(solution, result, expected, unit, name)
         text = f"{' and '.join(map(solution.style.math, formulas))}, {tail}."
         yield ExtraStep.check(kind, step, text, result == expected, settles)
     operands = link.formula.operands(link.values)
@@ -362,7 +362,7 @@ def _rereading(solution: StorySolution) -> Iterator[ExtraStep]:
         misread = problem.error.kind == ErrorKind.MISREAD and key == problem.error.key
         step = solution.focus if misread else solution.group_of(index) + solution.offset
         used, true = solution.stated.values[key], problem.quantities[key]
-        text = f"the problem says {true} {noun}, {_compared(solution, true, used)}."
+        text = f"the problem says {true} {noun}, {_compare(solution, true, used)}."
         yield ExtraStep.check("reread", step, text, used == true, misread)
 
 
@@ -380,7 +380,7 @@ def _verification(solution: StorySolution, verification: BackCalculation, step: 
             return
         result, needed = chain.values[verification.result_key], chain.values[verification.equals]
         if verification.equals in solution.problem.quantities:
-            tail = _compared(solution, result, needed, name="back")
+            tail = _compare(solution, result, needed, name="back")
         else:
             a, c = solution.number(result), solution.number(needed)
             tail = ending("sides", a == c, solution.rng, a=a, c=c)

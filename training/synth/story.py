@@ -60,7 +60,7 @@ from stepsight.training.synth.formula import ErrorKind, Formula, invited_errors,
 from stepsight.training.synth.style import Number, Style, Values, templates, word_lists
 
 _RANGE = re.compile(r"(-?\d+) to (-?\d+)(?: by (\d+))?")
-# Braces after a command, a bracket, ^ or _ are LaTeX's own.
+# Braces after a command, a bracket, ^ or _ belong to LaTeX.
 _PLACE = re.compile(r"(?<![\w}^\]\\])\{[+(]?([a-zA-Z]\w*)\)?\}")
 _INDIRECT_RATE = 0.7
 
@@ -87,7 +87,7 @@ def _words(entry: object) -> tuple[str, ...]:
 def _lines(entry: object) -> tuple[str, ...]:
     if isinstance(entry, str) and entry.strip():
         return tuple(line for line in entry.splitlines() if line.strip())
-    raise invalid(f"{entry!r} found, expected text, one template a line")
+    raise invalid(f"{entry!r} found, expected text, one template per line")
 
 
 def _with_keys(entry: object) -> object:
@@ -97,7 +97,7 @@ def _with_keys(entry: object) -> object:
 
 
 Templates = Annotated[tuple[str, ...], PlainValidator(_lines)]
-"""Text in the file, one template a line."""
+"""Text in the file, one template per line."""
 # YAML reads a formula that is just a number as a number.
 _Calculated = Annotated[Formula, PlainValidator(lambda entry: parse_formula(str(entry)))]
 _Condition = Annotated[Formula, PlainValidator(lambda entry: parse_condition(str(entry)))]
@@ -158,7 +158,7 @@ class Mistake(Model):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.kind in (ErrorKind.SLIP, ErrorKind.MISREAD, ErrorKind.ANSWER):
-            raise invalid(f"{self.kind.value} is drawn, no calculation invites it")
+            raise invalid(f"{self.kind.value} is drawn, but no calculation invites it")
         return self
 
 
@@ -189,7 +189,7 @@ class Calculation(Model):
     @property
     def invited(self) -> tuple[Mistake, ...]:
         """The mistakes of this calculation, followed by those that its formula invites by its form."""
-        return (*self.mistakes, *_invited_by_form(self.formula, self.unit))
+        return (*self.mistakes, *_mistakes_by_form(self.formula, self.unit))
 
     @property
     def invites_terse(self) -> bool:
@@ -199,7 +199,7 @@ class Calculation(Model):
 
 
 @cache
-def _invited_by_form(formula: Formula, unit: str) -> tuple[Mistake, ...]:
+def _mistakes_by_form(formula: Formula, unit: str) -> tuple[Mistake, ...]:
     return tuple(
         Mistake.model_construct(kind=kind, formula=parse_formula(text))
         for kind, text in invited_errors(formula, unit)
@@ -259,14 +259,14 @@ class Story(Model):
     def _check(self) -> Self:
         if computed := [key for key, quantity in self.hidden.items() if quantity.formula]:
             raise invalid(f"hidden.{computed[0]} has a formula, expected values")
-        for key, uses, allowed in self._uses():
+        for key, uses, allowed in self._iterate_uses():
             texts = "\n".join(text for text in uses if isinstance(text, str))
             names = {*_PLACE.findall(texts)}.union(*(use.names for use in uses if isinstance(use, Formula)))
             if unknown := sorted(names - set(allowed)):
                 raise invalid(f"{key} uses {', '.join(unknown)}, expected some of {', '.join(allowed)}")
         return self
 
-    def _uses(self) -> Iterator[tuple[str, Collection[str | Formula], Sequence[str]]]:
+    def _iterate_uses(self) -> Iterator[tuple[str, Collection[str | Formula], Sequence[str]]]:
         """Yield a tuple for each part of the story: its key, its formulas and templates, and the names that these
         may use."""
         drawn = [key for key, quantity in self.quantities.items() if not quantity.formula]
@@ -304,13 +304,13 @@ class Story(Model):
     def counterparts(self) -> tuple["Story", ...]:
         """The variants of this story in which one of its mistakes is right."""
         return tuple(
-            self._turned(calculation, mistake, mistake.right)
+            self._turn(calculation, mistake, mistake.right)
             for calculation in self.calculations
             for mistake in calculation.mistakes
             if mistake.right
         )
 
-    def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
+    def _turn(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
         """Return the variant of this story in which `mistake` is right, and this story's own formula the mistake.
 
         The variant leaves out steps that are not needed and statements about the answer that may be false.

@@ -19,7 +19,7 @@ Values = Mapping[str, Number]
 DECIMALS = frozenset({2, 4, 5, 10, 20, 25, 50, 100})
 """The denominators of fractions that two decimal places express exactly."""
 
-# A formula, or a value with what stands around it.
+# A formula, or a value with its surroundings.
 _PLACE = re.compile(r"\[(?P<formula>.+?)\]|(?P<money>@?)\{(?P<sign>[+(]?)(?P<key>\w+)\)?\}(?P<percent>%?)")
 _VALUE = re.compile(r"\{(?P<sign>[+(]?)(?P<key>\w+)\)?\}")
 _POLYNOMIAL = re.compile(r"<(?:([a-z]);)?([\w ,-]+)>")
@@ -80,10 +80,10 @@ class Style:
         """
         over = "/" if self.over == "frac" else self.over
         text = formula.replace(" * ", f" {self.times} ").replace(" / ", f" {over} ")
-        return f"${_typeset(text)}$" if self.latex else text
+        return f"${_to_latex(text)}$" if self.latex else text
 
     def boxed(self, value: str) -> str:
-        return f"$\\boxed{{{_typeset(value)}}}$" if self.latex else value
+        return f"$\\boxed{{{_to_latex(value)}}}$" if self.latex else value
 
     def polynomial(self, coefficients: Sequence[Number], letter: str = "x") -> str:
         """Return a polynomial as text, such as x^2 - 2x + 3 for `[1, -2, 3]`, or 0 if all coefficients are 0."""
@@ -134,11 +134,11 @@ class Style:
                 return "$" + text + percent.replace("%", "\\%") + "$"
             return (f"${text}$" if self.latex and key in values and "\\frac" in text else text) + percent
 
-        # One pass: a LaTeX fraction has braces of its own.
+        # In one pass, since a LaTeX fraction has braces of its own.
         return _PLACE.sub(place, template)
 
 
-def _typeset(text: str) -> str:
+def _to_latex(text: str) -> str:
     """Translate the plain notation of templates into LaTeX: relations, roots, logarithms, exponents and indices."""
     for pattern, replacement in _TYPESET if _PLAIN.search(text) else ():
         text = pattern.sub(replacement, text)
@@ -155,7 +155,7 @@ def capital(text: str) -> str:
     return text if _CASED.match(text) else text[:1].upper() + text[1:]
 
 
-# The words after which the result may stand alone.
+# Words that may be followed by the result alone.
 _TERSE = re.compile(
     r"(?:\b(?:is|are|be|gives|get|has|have|equals|remain|remains|makes|leaves|takes|so|then)|[,:]) \{w?eq\}"
 )

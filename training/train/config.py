@@ -41,7 +41,7 @@ class Backbone(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Expected(Record):
-    """The data and hardware that a recipe was written for, of which `stepsight train --plan` makes its estimate."""
+    """The data and hardware that a recipe was written for, on which `stepsight train --plan` bases its estimate."""
 
     gpu: Annotated[PositiveFloat, Strict(False)] | None = None
     devices: PositiveInt = 1
@@ -94,11 +94,11 @@ class TrainConfig(Optimisation):
         scratch = {"tokenizer": self.tokenizer, "initialisation": self.initialisation != "library"}
         for key, changed in scratch.items():
             if self.init is not None and changed:
-                raise invalid(f"{key} does not go with init, which has its own.", f"Remove {key}, or init.")
+                raise invalid(f"{key} cannot be used with init, which has its own.", f"Remove {key}, or init.")
         if self.lora is not None and self.fsdp and self.activation_checkpointing:
             # With wrappers that recompute activations, the sharded checkpoint lacks the adapters.
             raise invalid(
-                "lora, fsdp and activation_checkpointing do not go together: such a run could not be resumed.",
+                "lora, fsdp and activation_checkpointing cannot be used together: such a run could not be resumed.",
                 "Set one of the last two to false.",
             )
         if self.lora is not None and self.init is None:

@@ -27,9 +27,9 @@ _GIB = 2**30
 CHARACTERS = 3
 # The share of the memory that a run may fill; the rest is for the driver, the library and fragmentation.
 _USABLE = 0.92
-# The GiB of an H100.
+# The memory of an H100 in GiB.
 _DEFAULT_MEMORY = 80.0
-# Bytes for each parameter that is trained: its weight, its gradient and AdamW's two moments, in float32.
+# Bytes per trained parameter: its weight, its gradient and AdamW's two moments, in float32.
 _STATE = {"weights": 4, "gradients": 4, "optimiser": 8}
 # Bytes per token kept for the backward pass, as measured in tests/training/train/test_estimate.py: in each layer of
 # a Llama, factors of its width and of the feed-forward layer's width; outside the layers, a factor of the width.
@@ -39,8 +39,8 @@ _ENDS = 14
 
 @dataclass(frozen=True)
 class Network:
-    """The size of a network: the parameters of the backbone and the score head, of these those of the `embedding`
-    and the `head`, those of adapters, beside which the rest is frozen, and the longest input, `context`."""
+    """The size of a network: the parameters of the backbone and the score head, how many of these are in the
+    `embedding` and the `head`, those of adapters (the rest is then frozen), and the longest input, `context`."""
 
     parameters: int
     embedding: int
@@ -84,7 +84,7 @@ def network_of(config: TrainConfig, root: Path) -> Network:
         embedding=model.model.get_input_embeddings().get_parameter("weight").numel(),
         layers=int(model.config.num_hidden_layers),
         hidden=hidden,
-        # GPT-2 and similar models give no width of the feed-forward layer if it is four times the model's.
+        # GPT-2 and similar models omit the width of the feed-forward layer if it is four times the model's.
         mlp=int(getattr(model.config, "intermediate_size", 4 * hidden)),
         context=longest_input(model.model, init),
         adapters=sum(lora.rank * (layer.in_features + layer.out_features) for layer in adapted) if lora else 0,
@@ -94,8 +94,8 @@ def network_of(config: TrainConfig, root: Path) -> Network:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated needs of a run with so many `traces` in an epoch, of `tokens` on average, on `devices` devices
-    with `gpu` GiB of memory each."""
+    """The estimated needs of a run with `traces` traces in an epoch, of `tokens` tokens on average, on `devices`
+    devices with `gpu` GiB of memory each."""
 
     config: TrainConfig
     network: Network
@@ -132,8 +132,8 @@ class Estimate:
         needed = sum(size for name, size in self.memory.items() if activations or name in _STATE)
         if needed > self.gpu * _GIB * _USABLE:
             raise UserError(
-                f"the run needs {needed / _GIB:.1f} GiB on each device, and may fill {self.gpu * _USABLE:.1f} of"
-                f" its {self.gpu:g} GiB.",
+                f"the run needs {needed / _GIB:.1f} GiB on each device, but may use only "
+                f"{self.gpu * _USABLE:.1f} of its {self.gpu:g} GiB.",
                 "Set activation_checkpointing or bf16, raise accumulation, lower max_length, divide it among more"
                 " devices with fsdp, or train adapters with lora.",
             )

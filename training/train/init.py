@@ -34,9 +34,9 @@ PAD, SEPARATOR = "<pad>", "<step>"
 # Mitchell's initialisation: the cut-off in standard deviations, and the modules that write to the residual stream.
 _CUT = 3
 _OUTPUTS = ("self_attn.o_proj", "mlp.down_proj")
-# Words with their leading space, single digits, runs of other characters, white space.
+# Words with their leading space, single digits, runs of other characters, and white space.
 _PIECES = r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"
-# The number of traces per source from which the tokenizer is learnt; more only take longer.
+# The number of traces per source from which the tokenizer is learnt; using more only takes longer.
 _TOKENIZER_TRACES = 4000
 
 
@@ -69,7 +69,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     `config.attention`, if the head has two classes, or if `config.lora` does not fit.
     """
     if config.init is None:
-        return InitialModel(*_from_scratch(config, mixture, root), None)
+        return InitialModel(*_build_from_scratch(config, mixture, root), None)
     folder = init_folder(config.init, root)
     checkpoint = open_checkpoint(folder)
     if config.lora is not None:
@@ -86,7 +86,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
         del evaluator
         model = StepModel(load_backbone(checkpoint), head)
     else:
-        encoder, model = _from_backbone(checkpoint, config)
+        encoder, model = _build_from_backbone(checkpoint, config)
         mark = fingerprint(checkpoint, encoder.template.to_dict(), config.attention)
     if config.lora is not None and config.bf16:
         model.model.to(torch.bfloat16)  # type: ignore[arg-type]
@@ -122,12 +122,12 @@ def init_folder(init: str, root: Path) -> Path:
 
 
 def longest_input(backbone: PreTrainedModel, name: object) -> int:
-    """Return the number of tokens that a backbone takes at most. Raises `UserError`, with the `name` of the model,
-    if its config.json does not say it."""
+    """Return the largest number of tokens that a backbone accepts. Raises `UserError`, with the `name` of the
+    model, if its config.json does not say it."""
     context = context_of(backbone)
     if context is None:
         raise UserError(
-            f"{name}: config.json lacks the longest input (max_position_embeddings).", "Choose another backbone."
+            f"{name}: config.json lacks the input length (max_position_embeddings).", "Choose another backbone."
         )
     return context
 
@@ -153,7 +153,7 @@ def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaCo
     return LlamaConfig(**values)
 
 
-def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, StepModel]:
+def _build_from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, StepModel]:
     assert config.backbone is not None
     encoder, vocabulary = _encoder(config, mixture, root)
     set_seed(config.seed)
@@ -210,7 +210,7 @@ def learn_tokenizer(mixture: Mixture, vocabulary: int) -> Tokenizer:
     return train_tokenizer((text for trace in traces for text in (trace.problem, *trace.substeps)), vocabulary)
 
 
-def _from_backbone(checkpoint: Checkpoint, config: TrainConfig) -> tuple[Encoder, StepModel]:
+def _build_from_backbone(checkpoint: Checkpoint, config: TrainConfig) -> tuple[Encoder, StepModel]:
     folder, frozen = checkpoint.folder, config.lora is not None
     place = Placement(dtype="bfloat16" if frozen and config.bf16 else "float32")
     backbone = load_backbone(checkpoint, place)
@@ -220,8 +220,8 @@ def _from_backbone(checkpoint: Checkpoint, config: TrainConfig) -> tuple[Encoder
     set_seed(config.seed)
     if frozen and tokenizer.get_vocab_size() > int(backbone.config.vocab_size):
         raise UserError(
-            f"{folder}: the tokenizer has {tokenizer.get_vocab_size():,} tokens, the embedding, which lora leaves "
-            f"as it is, {int(backbone.config.vocab_size):,} rows.",
+            f"{folder}: the tokenizer has {tokenizer.get_vocab_size():,} tokens, but the embedding, which "
+            f"lora does not change, has {int(backbone.config.vocab_size):,} rows.",
             "Use the tokenizer that the backbone came with.",
         )
     _make_room(backbone, tokenizer.get_vocab_size())

@@ -46,7 +46,7 @@ def check_peft() -> None:
 def load_peft() -> Any:
     """Import and return the package `peft`. Raises `UserError` if it is not installed."""
     check_peft()
-    # It imports Transformers.
+    # This import loads Transformers.
     import peft
 
     return peft

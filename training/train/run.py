@@ -35,13 +35,13 @@ from stepsight.training.train.init import initial_model, longest_input
 from stepsight.training.train.lora import AdapterBase, adapted, check_peft, save_adapter
 
 RECORD = "config.used.json"
-# Keys that may differ when a run is resumed, since they do not affect what is learnt. Another tokenizer would
+# Keys that may differ when a run is resumed, since they do not affect what is learnt. A different tokenizer would
 # change the hash of the examples.
 _FREE = ("notes", "accumulation", "activation_checkpointing", "plan", "tokenizer")
 # The key for the hash of the examples, beside those of the configuration.
 _EXAMPLES = "examples_sha256"
-# Up to this width, plain products are faster on a processor than fused attention, whose backward pass is slow
-# there; their memory grows with the square of the width.
+# Up to this width, plain matrix products are faster on a processor than fused attention, whose backward pass is
+# slow there; their memory grows with the square of the width.
 _NARROW = 256
 
 
@@ -61,7 +61,7 @@ def train(config: TrainConfig, output: Path, root: Path = Path(), db: str | None
     folder = RunFolder(output, RECORD, _FREE)
     folder.check(settings(config), free=[_EXAMPLES])
     if (output / CARD).is_file():
-        print(f"{output} is trained already; remove it to train it again.", file=sys.stderr)
+        print(f"{output} is already trained; remove it to train again.", file=sys.stderr)
         return output
     with folder.lock():
         _train(config, folder, root, db)

@@ -1,5 +1,5 @@
-// The script of every page: the frame, then a module for each page.
-// Before any other module changes the content: it notes what the server sent.
+// The script of every page: the frame, then a module for each page. This comes before any other module changes the content: it
+// notes what the server sent.
 import "./shared/navigation.js";
 import "./shared/maths.js";
 import "./shared/keys.js";
@@ -9,7 +9,7 @@ import "./changes/changes.js";
 import "./steps/long_trace.js";
 import "./score/score.js";
 import "./browse/browse.js";
-// Its keys take precedence over those of the page that it is opened from.
+// Its keys take precedence over those of the page from which it is opened.
 import "./evidence/presentation.js";
 import "./evidence/evidence.js";
 import "./data/data.js";

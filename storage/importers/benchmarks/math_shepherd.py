@@ -43,17 +43,17 @@ class _MathShepherd(RowFields):
     def _signs(self, parts: list[str]) -> list[str]:
         """Return the character, + or -, that replaces each tag in `label`. `parts` is the input split at the
         tags."""
-        signs, at, label = [], 0, self.label
+        signs, position, label = [], 0, self.label
         for number, part in enumerate(parts[:-1], start=1):
-            at += len(part)
-            sign = label[at : at + 1]
-            if label[at - len(part) : at] != part:
+            position += len(part)
+            sign = label[position : position + 1]
+            if label[position - len(part) : position] != part:
                 raise UserError(f"the field 'label' differs from 'input' before the tag of step {number}.")
             if sign not in ("+", "-"):
                 raise UserError(f"the label of step {number} is {describe(sign)}.", "Expected + or -.")
             signs.append(sign)
-            at += 1
-        if parts[-1].strip() or label[at:].strip():
+            position += 1
+        if parts[-1].strip() or label[position:].strip():
             raise UserError(f"text follows the last {_TAG!r}.", f"Expected {_TAG!r} after every step.")
         return signs
 

@@ -51,14 +51,14 @@ _GIVEN_UP = tuple({"completions": none, "human_completion": None, "chosen_comple
 def _read(row: Row) -> Trace:
     question = check_object(field(row, "question"), "question")
     label = check_object(field(row, "label"), "label")
-    # A labeler who gave up left a step without any text, which can only be the last one.
+    # A labeler who gave up left a step without any text; this can only be the last step.
     items = listed(label, "steps")
     if items and items[-1] in _GIVEN_UP:
         items = items[:-1]
     texts, ratings = [], []
     for number, item in enumerate(items, start=1):
         what = f"step {number}"
-        picked = _picked(check_object(item, what), what)
+        picked = _pick_completion(check_object(item, what), what)
         texts.append(check_text(field(picked, "text"), what))
         ratings.append(field(picked, "rating"))
     return Trace(
@@ -116,11 +116,11 @@ def write(trace: Trace) -> Row:
 def beside_the_paper(traces: int, labelled: int) -> str:
     """Return a sentence that compares the number of traces and of labelled steps with those in the paper. The paper
     (appendix "Data and Reproducibility") does not say which records of the files it counts."""
-    counts = "; ".join(f"{of}: {n:,} and {steps:,}" for of, (n, steps) in PAPER.items())
+    counts = "; ".join(f"{name}: {n:,} and {steps:,}" for name, (n, steps) in PAPER.items())
     return f"{traces:,} traces with {labelled:,} labelled steps; the paper has {counts}"
 
 
-def _picked(step: Row, what: str) -> Row:
+def _pick_completion(step: Row, what: str) -> Row:
     completions = [] if field(step, "completions") is None else listed(step, "completions")
     chosen, human = field(step, "chosen_completion"), None
     if chosen is None:
@@ -139,7 +139,7 @@ KIND = FileKind(
     title="PRM800K with ratings of the labelled steps",
     read=_read,
     fields=frozenset({"question", "label"}),
-    # In other tables, these fields are a text and a number.
+    # In other tables, these fields hold a text and a number.
     holds=lambda row: isinstance(row["question"], dict) and isinstance(row["label"], dict),
     dataset="prm800k",
 )

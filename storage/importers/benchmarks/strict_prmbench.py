@@ -41,7 +41,7 @@ NECESSARY, INERT = "necessary", "inert"
 """The metadata with the steps of each kind."""
 _KINDS = (NECESSARY, INERT)
 _CANDIDATES, _ORIGINAL = "candidates", "original_trace"
-# The fields of a solution that are kept, by their names there.
+# The fields of a solution that are kept, under their names in the file.
 _FACTS = {"extracted_answer": "extracted_answer", "is_correct": "is_correct", "model_name": "generator"}
 # The largest number of a candidate or a step that is read.
 _LARGEST = 2**31 - 2
@@ -61,7 +61,7 @@ def translated(row: Row) -> Row:
     if STEP not in row:
         return {"id": identify(row), "scores": field(row, SCORES[0])}
     scores = {"whole": field(row, SCORES[1]), "scores": field(row, "modified_step_scores")}
-    return {"id": identify(row), "left_out": _deleted(row), **scores}
+    return {"id": identify(row), "left_out": _deleted_step(row), **scores}
 
 
 def _solutions(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
@@ -97,7 +97,7 @@ def _solutions(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
     yield from edited.values()
 
 
-def _deleted(row: Row) -> int:
+def _deleted_step(row: Row) -> int:
     """Return the 1-based index of the deleted step."""
     return whole(field(row, STEP), 0, _LARGEST, f"the field {STEP!r}", "a step from 0") + 1
 
@@ -111,7 +111,7 @@ def _edit(row: Row) -> Row:
         solution = _solution(field(row, _ORIGINAL), field(row, "problem_id"), field(row, "candidate_index"))
     else:
         solution = rest(row, "pair_id", STEP, *_KINDS)
-    step, steps = _deleted(row), len(listed(solution, "steps"))
+    step, steps = _deleted_step(row), len(listed(solution, "steps"))
     if step > steps:
         raise UserError(f"the field {STEP!r} is {step - 1}, expected a step from 0 to {steps - 1}.")
     return solution | {_kind_of_edit(row): [step]}

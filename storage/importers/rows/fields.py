@@ -37,11 +37,11 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NAMES = "neg, neu, pos, true, false, + or -"
 # This includes invisible characters.
 _LONGEST_WORD = 40
-# With a decimal comma too; three digits behind a comma may be thousands.
+# A decimal comma is allowed too, but three digits after a comma may be thousands.
 _WHOLE = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*|,0{1,2})?")
 
-# Signs that XML does not hold, as spreadsheets write them: a carriage return with its line feed, others, and what
-# would look like one itself.
+# Characters that XML does not allow, as spreadsheets write them: a carriage return with its line feed, other
+# characters, and text that would look like such an escape itself.
 _ESCAPED = re.compile(r"_x000[Dd]_(?:\r?\n|_x000[Aa]_)?|_x(00[01][0-9A-Fa-f]|005[Ff](?=_x[0-9A-Fa-f]{4}_))_")
 # The error values of spreadsheets in their languages, and what fills a cell that is too narrow.
 _ERROR_VALUE = re.compile(
@@ -183,8 +183,8 @@ def rest(row: Row, *used: str) -> dict[str, Any]:
 
 
 class RowFields(BaseModel):
-    """Base class of the fields that a kind of file reads of a row. All others are the metadata of the trace, and so
-    are those that are `kept`."""
+    """Base class of the fields that a kind of file reads from a row. All others are the metadata of the trace, and
+    so are those that are `kept`."""
 
     model_config = ConfigDict(frozen=True)
     kept: ClassVar[tuple[str, ...]] = ()
@@ -223,7 +223,7 @@ class RowFields(BaseModel):
         return rest(row, *cls.names().difference(cls.kept))
 
 
-def _checked(check: Callable[[object, str], object]) -> PlainValidator:
+def _validator(check: Callable[[object, str], object]) -> PlainValidator:
     def run(value: object, info: ValidationInfo) -> object:
         return check(value, f"the field {info.field_name!r}")
 
@@ -245,15 +245,15 @@ def _check_substeps(value: object, what: str) -> list[tuple[str, ...]]:
     return [tuple(step) for step in steps]
 
 
-Id = Annotated[str, _checked(check_identifier)]
+Id = Annotated[str, _validator(check_identifier)]
 """A text or a whole number."""
-Text = Annotated[str, _checked(check_text)]
+Text = Annotated[str, _validator(check_text)]
 """A text that is not empty."""
-Items = Annotated[list[Any], _checked(check_list)]
+Items = Annotated[list[Any], _validator(check_list)]
 """A list, or the text of a printed list."""
-Texts = Annotated[list[str], _checked(_check_texts)]
+Texts = Annotated[list[str], _validator(_check_texts)]
 """A list of steps, each a text."""
-Substeps = Annotated[list[tuple[str, ...]], _checked(_check_substeps)]
+Substeps = Annotated[list[tuple[str, ...]], _validator(_check_substeps)]
 """A list of steps, each a list of the texts of its sub-steps."""
 
 
@@ -300,7 +300,7 @@ def from_spreadsheet(value: str, what: str) -> str:
             "Correct its formula, or give it a text.",
         )
     if len(value) >= min(_MOST_IN_CELL) // 2:
-        # Some programs count signs beyond 65,535 twice, and some write one sign as seven.
+        # Some programs count characters beyond U+FFFF twice, and some write one character as seven.
         lengths = (len(value), len(value.encode("utf-16-le", "replace")) // 2, len(_ESCAPED.sub("_", value)))
         programs = [_MOST_IN_CELL[length] for length in lengths if length in _MOST_IN_CELL]
         if programs:

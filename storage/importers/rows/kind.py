@@ -50,7 +50,7 @@ def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
     """Yield (where, row) for each row of a file that contains JSON Lines, one JSON array, or objects that are each
     written over several lines.
 
-    The first two lines tell which of the three it is. Except in JSON Lines, `where` looks like `file.json row 3`.
+    The first two lines show which of the three it is. Except in JSON Lines, `where` looks like `file.json row 3`.
     Only one row is held in memory at a time, except that an array written on a single line is held as a whole.
     """
     source = utf8_lines(lines, name)
@@ -60,7 +60,7 @@ def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
         head.append(line)
         if text := line.removeprefix(b"\xef\xbb\xbf").strip():
             shown.append(text)
-        # A line with a whole object, or with part of an array, says enough.
+        # A line with a whole object, or with part of an array, is enough to tell.
         if len(shown) == 2 or (shown and (shown[0].endswith(b"}") or not shown[0].startswith(b"{"))):
             break
     everything = chain(head, source)
@@ -95,8 +95,8 @@ def _values(lines: Iterable[bytes], name: str, *, is_array: bool) -> Iterator[tu
     # The last one stands for the end of the file.
     for at, line in enumerate(chain(lines, [None]), start=1):
         buffer += "" if line is None else decode_line(line, at, name)
-        # A value that spans lines is parsed from its start again, but only when its text has doubled, not at each
-        # line.
+        # A value that spans several lines is parsed again from its start, but only each time its text has doubled,
+        # not at every line.
         if len(buffer) < due and line is not None:
             continue
         offset = due = 0
@@ -140,7 +140,7 @@ def _value(buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
     except RecursionError:
         raise UserError(f"{where}: not JSON (nested too deep).", _WRITE) from None
     except ValueError as error:
-        # Nested too deep, a key with two values, or a number of thousands of digits, which Python refuses to read.
+        # Too deeply nested, a key with two values, or a number of thousands of digits, which Python does not read.
         raise UserError(f"{where}: not JSON ({error}).", _WRITE) from None
 
 

@@ -19,7 +19,7 @@ from stepsight.storage.importers.rows.kind import OnBad, Rows
 
 _LONGEST_CELL = 10_000_000
 _TAB, _SEPARATORS = "\t", ",;|"
-# The most lines of a header.
+# The largest number of lines in a header.
 _MOST_LINES = 1_000
 _AT_RETURNS = re.compile(r"[^\r]*\r\n?|[^\r]+")
 _BREAKS = re.compile(r"(?<!\s)\s*[\r\n]\s*")
@@ -42,13 +42,13 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     """
     texts = dropwhile(lambda text: not text.strip(), _texts(lines, name))
     head = _header(texts)
-    # Excel writes its separator into a line before the header.
+    # Excel writes the separator on a line before the header.
     named = _SEPARATOR.fullmatch(head[0])
     if named:
         head = _header(texts)
     is_closed = sum(line.count('"') for line in head) % 2 == 0
     unquoted = _QUOTED.sub("", "".join(head) if is_closed else head[0])
-    # Names of columns have commas, but no tabs.
+    # Column names may contain commas, but no tabs.
     counted = _TAB if _TAB in unquoted else max(_SEPARATORS, key=unquoted.count)
     separator = named[1] if named else counted
     read = str if unquoted.strip(",\r\n") else plain
@@ -127,8 +127,8 @@ def table_rows(batches: Iterable[Any], name: str, format: str, binary: set[str] 
             features = _features(batch.schema.metadata)
             for row in batch_rows(batch, name, number):
                 number += 1
-                plain = _plain(row, binary)
-                yield f"{name} row {number}", _named(plain, features) if features else plain
+                plain = _to_json_types(row, binary)
+                yield f"{name} row {number}", _label(plain, features) if features else plain
     except (arrow.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"{name}: not {format} ({reason}).", "Fetch the file again.") from None
@@ -144,20 +144,20 @@ def _features(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
         return {}
 
 
-def _named(value: Any, feature: Any) -> Any:
-    """Replace class numbers in a value by the names of the classes, as `feature` describes them. -1 stands for no
+def _label(value: Any, feature: Any) -> Any:
+    """Replace class numbers in a value with the names of the classes, as `feature` describes them. -1 stands for no
     class."""
     if isinstance(value, list):
-        # Lists are described as a list of one, or by what their items are.
+        # Lists are described as a list with one item, or by what their items are.
         inner = feature[0] if isinstance(feature, list) and feature else feature
         inner = inner.get("feature", inner) if isinstance(inner, dict) else inner
-        return [_named(item, inner) for item in value]
+        return [_label(item, inner) for item in value]
     if not isinstance(feature, dict):
         return value
     if isinstance(value, dict):
         inner = feature.get("feature", feature)
         return (
-            {key: _named(item, inner.get(key)) for key, item in value.items()} if isinstance(inner, dict) else value
+            {key: _label(item, inner.get(key)) for key, item in value.items()} if isinstance(inner, dict) else value
         )
     names = feature.get("names")
     if feature.get("_type") != _CLASSES or not isinstance(names, list) or type(value) is not int:
@@ -165,7 +165,7 @@ def _named(value: Any, feature: Any) -> Any:
     return names[value] if 0 <= value < len(names) else None if value == -1 else value
 
 
-def _plain(row: dict[str, Any], binary: set[str]) -> dict[str, Any]:
+def _to_json_types(row: dict[str, Any], binary: set[str]) -> dict[str, Any]:
     """Convert a row to JSON types. Dates and similar values become text. Bytes that are not text are left out, and
     the names of their columns are added to `binary`."""
     try:
@@ -204,9 +204,9 @@ def _is_binary(value: object) -> bool:
     return False
 
 
-# Many programs write texts as binary.
+# Many programs store texts as binary values.
 _ENCODER = json.JSONEncoder(default=lambda value: value.decode("utf-8") if isinstance(value, bytes) else str(value))
-# NaN is what pandas writes for nothing; infinite numbers stay.
+# pandas writes NaN for a missing value; infinite numbers are kept.
 _DECODER = json.JSONDecoder(parse_constant=lambda name: None if name == "NaN" else float(name))
 
 

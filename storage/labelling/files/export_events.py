@@ -54,7 +54,7 @@ from stepsight.storage.labelling.plan import CampaignSettings
 AGAIN = "Export the campaign again."
 
 
-def _moment(value: object) -> datetime:
+def _parse_moment(value: object) -> datetime:
     """Parse an ISO timestamp, which must have a time zone."""
     try:
         moment = datetime.fromisoformat(str(value))
@@ -67,7 +67,7 @@ def _moment(value: object) -> datetime:
 
 Text = Annotated[str, checked(check_text, "the text")]
 Name = Annotated[str, checked(check_name, "the name")]
-Moment = Annotated[datetime, BeforeValidator(_moment)]
+Moment = Annotated[datetime, BeforeValidator(_parse_moment)]
 Version = Annotated[int, Field(ge=1, lt=2**31)]
 Word = Annotated[str, Field(max_length=20)]
 
@@ -162,7 +162,7 @@ class EventLine(NewEvent):
         for name in ("old", "new"):
             value = getattr(self, name)
             if value is not None and not is_value_of(self.kind, value):
-                raise UserError(f"{name} is {describe(value)}, but events {self.kind!r} have none.", AGAIN)
+                raise UserError(f"{name} is {describe(value)}, but {self.kind!r} events have none.", AGAIN)
         return self
 
     def check_steps(self, steps: int) -> None:
@@ -173,7 +173,7 @@ class EventLine(NewEvent):
             raise UserError("the suggestions are not a label or null per step.")
         if self.kind == EVIDENCE and self.new is not None and not (self.step or 0) < self.new < steps:
             raise UserError(
-                f"step {self.step} is linked to step {self.new}.", "A link is to a later step of the trace."
+                f"step {self.step} is linked to step {self.new}.", "A link must lead to a later step of the trace."
             )
 
 
@@ -274,9 +274,9 @@ def _events(session: Session, campaign_id: int) -> Iterator[Row]:
         .where(EventRow.campaign_id == campaign_id)
         .order_by(EventRow.id)
     )
-    for event, place, number, name, of in session.execute(events, execution_options=_IN_PARTS):
+    for event, place, number, name, undone in session.execute(events, execution_options=_IN_PARTS):
         row = {"event": check_event(event).kind, "item": place, "slot": number, "annotator": name}
-        yield row | {column: as_json(getattr(event, column)) for column in EVENT} | {"of": of}
+        yield row | {column: as_json(getattr(event, column)) for column in EVENT} | {"of": undone}
 
 
 def as_json(value: Any) -> Any:

@@ -38,11 +38,11 @@ from stepsight.storage.labelling.files.export_events import (
 from stepsight.storage.labelling.plan import Ordering
 from stepsight.storage.people.users import LOCAL, Role, find_row
 
-# Events held in memory at once.
+# The number of events held in memory at once.
 _BATCH = 500
 # Settings of a campaign that earlier versions had.
 _EARLIER = ("planted_share", "qualification_right", "asks_evidence", "random_share")
-# Kinds of events in the logs of earlier versions about what is not labelled any more. They are passed over.
+# Kinds of events in the logs of earlier versions that concern labels which no longer exist. They are skipped.
 _GONE_KINDS = ("borders", "outcome", "repaired", "notices")
 
 Located = Iterator[tuple[str, Row]]
@@ -108,10 +108,10 @@ class EventImporter:
             if row.get("of") is not None or len(self._waiting) >= _BATCH:
                 self._flush()
             with located(where):
-                self._take(where, row)
+                self._add_line(where, row)
         self._flush()
 
-    def _take(self, where: str, row: Row) -> None:
+    def _add_line(self, where: str, row: Row) -> None:
         if "event" in row:
             self._waiting.append((where, self._event(validate(EventLine, row, "the line"))))
         elif "item" in row:
@@ -124,7 +124,7 @@ class EventImporter:
     def _compare(self, campaign_id: int) -> None:
         stored = iterate_rows(self._session, campaign_id)
         first = next(stored)
-        # As they are read: a log may lack settings that were added after it was written.
+        # Compared as parsed: a log may lack settings that were added after it was written.
         head = first | {"campaign": validate(CampaignLine, first["campaign"], "the campaign")}
         last = self._head[0]
         for known, given in zip_longest(chain([head], stored), chain([self._head], self._rows)):
@@ -197,13 +197,13 @@ class EventImporter:
 
     def _event(self, line: EventLine) -> dict[str, Any]:
         if line.item not in self._steps:
-            raise UserError(f"the item is {line.item}, which is in no earlier line.")
+            raise UserError(f"the item is {line.item}, which no earlier line has.")
         if line.slot is not None and (line.item, line.slot) not in self._slots:
             raise UserError(f"the slot is {line.slot}, which item {line.item} does not have.")
         item_id, steps, digest = self._steps[line.item]
         line.check_steps(steps)
         if line.digest != digest:
-            raise UserError("the event is about a different text than its item.")
+            raise UserError("the event is about a different text from its item's.")
         user_id = self.persons.id(line.annotator)
         return {name: getattr(line, name) for name in EVENT} | {
             "kind": line.kind,
@@ -211,15 +211,15 @@ class EventImporter:
             "item_id": item_id,
             "slot_id": None if line.slot is None else self._slots[line.item, line.slot],
             "user_id": user_id,
-            "of": None if line.of is None else self._earlier(user_id, line.of),
+            "of": None if line.of is None else self._find_earlier(user_id, line.of),
         }
 
-    def _earlier(self, user_id: int, key: str) -> int:
+    def _find_earlier(self, user_id: int, key: str) -> int:
         """Return the id of the event with this key, which an undo or redo refers to."""
         same = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
         event_id = self._session.scalar(select(EventRow.id).where(*same))
         if event_id is None:
-            raise UserError(f"it refers to the event {key!r:.80}, which is in no earlier line.")
+            raise UserError(f"it refers to the event {key!r:.80}, which no earlier line has.")
         return event_id
 
     def _flush(self) -> None:
@@ -244,8 +244,8 @@ class EventImporter:
             name = stored.get((row["user_id"], row["key"]))
             if name is not None:
                 raise UserError(
-                    f"{where}: the event is in the store already, in the campaign {name!r}.",
-                    "A log is imported once.",
+                    f"{where}: the event is already in the store, in the campaign {name!r}.",
+                    "A log can be imported only once.",
                 )
 
     def _insert(self, model: Any, values: dict[str, Any]) -> int:

@@ -97,7 +97,7 @@ def import_labels(
             importer.finish()
             return LabelImport(campaign, "annotation", importer.annotations, importer.repeated)
         check_label_fields(first[1], first[0])
-        raise _not_labels(first[1], first[0])
+        raise _not_labels_error(first[1], first[0])
 
 
 def import_label_lines(
@@ -130,7 +130,7 @@ def _dataset_of(session: Session, path: str, campaign: str, dataset: str | None)
     return dataset
 
 
-def _not_labels(row: Row, where: str) -> UserError:
+def _not_labels_error(row: Row, where: str) -> UserError:
     if "answers" in row:
         return UserError(
             f"{where}: labels as JSON Lines, which cannot be imported.",
@@ -138,10 +138,8 @@ def _not_labels(row: Row, where: str) -> UserError:
         )
     kind = guess_kind(row)
     if "annotators" in row or kind is None:
-        return UserError(
-            f"{where}: no labels given by people.", "Expected a download of labels (stepsight export labels)."
-        )
+        return UserError(f"{where}: no human labels.", "Expected a download of labels (stepsight export labels).")
     return UserError(
-        f"{where}: the row looks like {kind}, which are traces, not labels by people.",
+        f"{where}: the row looks like {kind}, which are traces, not human labels.",
         f"Import it as a dataset (stepsight import {kind} FILE).",
     )

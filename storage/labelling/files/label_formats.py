@@ -89,18 +89,18 @@ def json_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
     the annotator's mind about each step.
     """
     for labelled in versions:
-        trace, how = labelled.trace, labelled.how
+        trace, origins = labelled.trace, labelled.how
         row: Row = {
             "id": trace.id,
             "problem": trace.problem,
             "steps": [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps],
             "labels": list(labelled.labels),
         }
-        row |= {} if how is None else {"how": list(how)}
+        row |= {} if origins is None else {"how": list(origins)}
         row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest}
         row |= {"chosen": labelled.annotated.item.chosen}
         row["answers"] = list(map(_answer, labelled.annotations))
-        if how is not None:
+        if origins is not None:
             row["decisions"] = [
                 {
                     "step": decision.step,
@@ -116,7 +116,7 @@ def json_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
 
 
 def _answer(annotation: SubmittedAnnotation) -> Row:
-    named = any(by is not None for by in annotation.evidence)
+    named = any(step is not None for step in annotation.evidence)
     return {
         "annotator": annotation.user,
         "view": annotation.view,

@@ -61,8 +61,7 @@ _T = TypeVar("_T")
 _QUESTION = "label"
 _PLACE = re.compile(r"(\w+?)_(\d{1,6})")
 _STEP = re.compile(r"step_(\d{1,6})")
-# The types of results that can say what a step is, beside those of spans, such as paragraphlabels. Texts are
-# notes.
+# The types of results that can label a step, besides those of spans, such as paragraphlabels. Texts are notes.
 _ANSWERS = ("choices", "rating", "number", "taxonomy", "pairwise")
 _GUIDELINE = "The guideline stands in the store that these labels were exported from."
 
@@ -81,7 +80,7 @@ def tasks(versions: list[LabelledTrace], campaign: str) -> list[Row]:
 
 
 def _format_annotation(labelled: LabelledTrace) -> Row:
-    # One annotator's labels as given, since unsure is a choice too.
+    # One annotator's choices are exported unchanged, since unsure is a choice too.
     labels = labelled.annotations[0].labels if labelled.how is None else labelled.labels
     return {
         "lead_time": labelled.seconds,
@@ -103,7 +102,7 @@ def _format_annotation(labelled: LabelledTrace) -> Row:
 
 @dataclass(frozen=True)
 class TaskAnnotation:
-    """What one person says of a task: a label, or None, for each step, when, and the seconds that it took."""
+    """What one person says about a task: a label, or None, for each step, when, and the seconds that it took."""
 
     annotator: str
     labels: tuple[str | None, ...]
@@ -135,8 +134,8 @@ class LabelStudioImporter:
         one. Raises `UserError` if the task matches no trace or several traces, if a choice is not a label, if no
         choice names a step, or if a person has already labelled the trace differently in the campaign.
         """
-        data = _typed(task, "data", dict)
-        texts = [_step_text(step, n) for n, step in enumerate(_typed(data, "steps", list), 1)]
+        data = _typed_field(task, "data", dict)
+        texts = [_step_text(step, n) for n, step in enumerate(_typed_field(data, "steps", list), 1)]
         named = data.get("id") if data.get("dataset") == self._dataset else None
         trace = self._index.find(Trace.of(text(data, "problem"), texts), named)
         annotations = list(_annotations(task, data, len(texts), len(trace.steps), annotator))
@@ -177,7 +176,7 @@ class LabelStudioImporter:
         view = read_settings(CampaignSettings, self._row.settings).view
         if view is not CampaignView.WHOLE:
             raise UserError(
-                f"the annotation is of the view whole, but the campaign {self.name!r} is {view}.",
+                f"the annotation was made in the view whole, but the campaign {self.name!r} has the view {view}.",
                 "Import it as another campaign (--campaign).",
             )
         of_campaign = ItemRow.campaign_id == self._row.id
@@ -217,7 +216,7 @@ class LabelStudioImporter:
         self._session.flush()
         self._most = max(self._most, slot.number + 1)
         self.annotations += 1
-        # With the campaign and the trace, so that equal annotations of different traces get different keys.
+        # The key includes campaign and trace, so that equal annotations of different traces get different keys.
         about = [self.name, self._dataset, trace_id, annotation.annotator, annotation.labels]
         key = hashlib.sha256(json.dumps([*about, annotation.moment.isoformat()]).encode()).hexdigest()[:32]
         labelled = [("label", step, label) for step, label in enumerate(annotation.labels) if label is not None]
@@ -247,7 +246,7 @@ def _annotations(
     """Yield the annotations of a task that shows the first `shown` of the `steps` steps of its trace. Those that it
     does not show have no label."""
     names = data.get("annotators")
-    for number, annotation in enumerate(_typed(task, "annotations", list)):
+    for number, annotation in enumerate(_typed_field(task, "annotations", list)):
         if not isinstance(annotation, dict):
             raise UserError(f"annotation {number + 1} is {describe(annotation)}, expected an object.")
         if annotation.get("was_cancelled"):
@@ -256,7 +255,7 @@ def _annotations(
         if not any(labels):
             continue
         named = names[number] if isinstance(names, list) and number < len(names) else None
-        person = annotator or _completed_by(annotation.get("completed_by")) or named
+        person = annotator or _annotator_name(annotation.get("completed_by")) or named
         if not isinstance(person, str) or not person:
             raise UserError("the annotator is not named.", "Name them (--annotator).")
         seconds = annotation.get("lead_time")
@@ -271,7 +270,7 @@ def _annotations(
         yield TaskAnnotation(person, (*labels, *[None] * (steps - shown)), moment, float(seconds))
 
 
-def _completed_by(value: object) -> str | None:
+def _annotator_name(value: object) -> str | None:
     """Return a name for a Label Studio annotator, who is given as a user id, an email address or a user record."""
     if isinstance(value, dict):
         value = value.get("email") or value.get("id")
@@ -290,25 +289,25 @@ def _labels(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
     # The choices for each step, by the name of the question.
     questions: defaultdict[str, defaultdict[int, list[Any]]] = defaultdict(lambda: defaultdict(list))
     unplaced = []
-    for result in _typed(annotation, "result", list):
+    for result in _typed_field(annotation, "result", list):
         kind = result.get("type") if isinstance(result, dict) else None
         match = _PLACE.fullmatch(str(result.get("from_name"))) if kind == "choices" else None
         if match is not None:
             place = whole(int(match[2]), 0, steps - 1, f"the place of {match[0]}", f"0 to {steps - 1}")
             target = _STEP.fullmatch(str(result.get("to_name")))
-            if target is not None and int(target[1]) != place and _has_label(_chosen(result)):
+            if target is not None and int(target[1]) != place and _has_label(_choices(result)):
                 raise UserError(
                     f"the choice {match[0]} is attached to {target[0]}.",
                     "Give a choice the place of its step, counted from 0, such as label_0 for step_0.",
                 )
-            questions[match[1]][place] += _chosen(result)
+            questions[match[1]][place] += _choices(result)
         elif isinstance(kind, str) and (kind in _ANSWERS or kind.endswith("labels")):
             unplaced.append(result)
     answers = _answers(questions)
     for result in unplaced:
         if not _is_another_question(result, answers, is_sure=_QUESTION in questions):
             raise UserError(
-                f"no choice names the step of {describe(result.get('from_name'))} ({result['type']}).",
+                f"no choice says which step belongs to {describe(result.get('from_name'))} ({result['type']}).",
                 "Name the choice of each step label_ and its place, counted from 0, such as label_0.",
             )
     labels: list[str | None] = [None] * steps
@@ -345,14 +344,14 @@ def _is_another_question(result: Row, answers: Mapping[int, list[Any]], *, is_su
     Unless `answers` are certain to be the labels (`is_sure`), it must not look like a label either.
     """
     is_choice = result.get("type") == "choices"
-    if not is_sure and ((is_choice and _has_label(_chosen(result))) or _QUESTION in str(result.get("from_name"))):
+    if not is_sure and ((is_choice and _has_label(_choices(result))) or _QUESTION in str(result.get("from_name"))):
         return False
     about = _PLACE.fullmatch(str(result.get("to_name")))
     return bool(answers) if about is None else int(about[2]) in answers
 
 
-def _chosen(result: Row) -> list[Any]:
-    return _typed(_typed(result, "value", dict), "choices", list)
+def _choices(result: Row) -> list[Any]:
+    return _typed_field(_typed_field(result, "value", dict), "choices", list)
 
 
 def _has_label(chosen: list[Any]) -> bool:
@@ -370,7 +369,7 @@ def _step_text(step: object, number: int) -> str:
     return value
 
 
-def _typed(row: Mapping[str, Any], key: str, kind: type[_T]) -> _T:
+def _typed_field(row: Mapping[str, Any], key: str, kind: type[_T]) -> _T:
     value = field(dict(row), key)
     if not isinstance(value, kind):
         expected = "an object" if kind is dict else "a list"
@@ -407,13 +406,13 @@ class TraceIndex:
             preferred = list(filter(prefers, fitting)) if len(fitting) > 1 else []
             fitting = preferred or fitting
         if not fitting:
-            raise self._nothing(labelled, same)
+            raise self._no_match_error(labelled, same)
         if len(fitting) > 1:
             names = ", ".join(trace.id for trace in fitting[:3])
             raise UserError(f"the row fits {len(fitting)} traces of {self._dataset!r}: {names}.")
         return fitting[0]
 
-    def _nothing(self, labelled: Trace, same: list[StoredTrace]) -> UserError:
+    def _no_match_error(self, labelled: Trace, same: list[StoredTrace]) -> UserError:
         """Return the error for a row that fits no trace. `same` holds the traces with the same problem."""
         hint = "Import the traces first, or name another dataset (--dataset)."
         if len(same) != 1:

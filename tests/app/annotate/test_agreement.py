@@ -133,7 +133,7 @@ def test_every_table_as_csv(local):
         ("campaign=x", 422, "campaign is 'x', expected a whole number"),
         ("campaign=1&against=99", 404, "99"),
         ("campaign=1&against=1", 422, "is compared with itself"),
-        ("campaign=1&table=no", 404, "There is no table 'no' of this campaign."),
+        ("campaign=1&table=no", 404, "This campaign has no table 'no'."),
     ],
 )
 def test_an_impossible_query_of_agreement_is_refused(local, query, status, told):

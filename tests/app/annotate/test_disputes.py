@@ -131,7 +131,7 @@ def test_from_the_form_to_a_patch(traces, client):
 
 
 def test_what_cannot_be_filed_added_or_shown(sqlite_store, traces, client):
-    assert "There is no dispute yet." in client.get(LIST, headers=PAGE).text
+    assert "There are no disputes yet." in client.get(LIST, headers=PAGE).text
     for changes, status, message in (
         ({"trace": 99999}, 404, "no trace"),
         ({"trace": "1"}, 422, "trace is '1'"),

@@ -236,7 +236,7 @@ def test_an_evaluator_in_words_has_no_reward(filled, tiny):
     with asking(filled, Evaluators([tiny, EQUATIONS], shipped=False)) as client:
         response = client.post("/classify", json={"model": "equations", "input": CHATML})
     assert response.status_code == 422
-    assert response.json() == {"error": "equations gives verdicts and no numbers.", "hint": "Ask one of: tiny."}
+    assert response.json() == {"error": "equations gives verdicts, not numbers.", "hint": "Use one of: tiny."}
 
 
 LOOP_STEPS = ["2 + 3 = 5.", ["Check.", "5 - 3 = 2."]]

@@ -71,7 +71,7 @@ def test_the_example_of_the_page_works(client):
 def test_another_method_is_refused(client):
     response = client.delete("/api/v1/score")
     assert response.status_code == 405
-    assert response.json()["error"] == "This route does not take that method."
+    assert response.json()["error"] == "This route does not support that method."
 
 
 def test_a_fault_of_ours_tells_nothing_of_itself(filled, evaluators, monkeypatch, caplog):
@@ -328,7 +328,7 @@ def test_too_many_tokens_are_refused_with_their_number(sqlite_store, tiny):
     with asking(sqlite_store, evaluators) as client:
         refused = post(client, ["5."] * 300, "hindsight")
         assert refused.status_code == 422
-        assert "20,000 at most" in refused.json()["error"]
+        assert "at most 20,000" in refused.json()["error"]
         assert post(client, ["5."] * 300).status_code == 200
 
 

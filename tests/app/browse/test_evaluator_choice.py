@@ -203,7 +203,7 @@ def test_an_evaluator_that_is_not_offered_is_told_and_passed_over(select):
 def test_one_that_never_judged_has_nothing_to_filter_by(select):
     selection, problems = select(evaluator="tiny", mistake="missed", gold="error", sort="-change")
     assert [str(one) for one in problems] == [
-        "tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."
+        "tiny has not judged any trace of this dataset, so it has no verdicts to filter or sort by."
     ]
     assert selection.address == Address(dataset="sums", evaluator="tiny", gold="error")
     assert ids(selection) == ["error", "first"]
@@ -221,7 +221,7 @@ def test_one_that_gives_validity_only_has_no_redundancy_to_filter_by(sqlite_stor
     assert ids(selection) == ["error", "first"]
     _, problems = Selection.of(sqlite_store, mixed, dataset, asked.changed(evaluator="tiny"))
     assert [str(one) for one in problems] == [
-        "tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."
+        "tiny has not judged any trace of this dataset, so it has no verdicts to filter or sort by."
     ]
     kept = Address(dataset="sums", evaluator="two", verdict="invalid", sort="-validity")
     assert Selection.of(sqlite_store, mixed, dataset, kept)[1] == []

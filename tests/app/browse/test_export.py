@@ -122,7 +122,7 @@ def test_the_command_writes_the_same_bytes(client, stored, sqlite_store, command
         ({"dataset": "sums", "content": "all"}, 422, "content is 'all'"),
         ({"dataset": "sums", "by": "nobody"}, 404, "No evaluator 'nobody'"),
         ({"dataset": "sums", "evaluator": "nobody", "verdict": "valid"}, 404, "No evaluator 'nobody'"),
-        ({"dataset": "sums", "verdict": "valid", "evaluator": "tiny"}, 422, "tiny has judged no trace"),
+        ({"dataset": "sums", "verdict": "valid", "evaluator": "tiny"}, 422, "tiny has not judged any trace"),
     ],
 )
 def test_an_impossible_selection_is_refused_without_a_file(client, stored, query, status, message):

@@ -226,7 +226,7 @@ def test_the_online_view_of_an_evaluator_without_online_scores_says_so_and_shows
         ({"trace": "x"}, "trace is 'x', expected a whole number. Check the address."),
         ({"trace": str(BAD_ID)}, f"There is no trace {BAD_ID}."),
         ({"trace": "999999999999"}, "There is no trace 999999999999."),
-        ({"sort": "-change"}, "tiny has judged no trace of this dataset"),
+        ({"sort": "-change"}, "tiny has not judged any trace of this dataset"),
         ({"against": "nobody"}, "No evaluator 'nobody'"),
     ],
 )
@@ -354,7 +354,7 @@ def test_the_csv_file_has_a_row_per_substep_evaluator_and_mode(client, trace):
 @pytest.mark.parametrize(
     ("query", "status", "message"),
     [
-        ({}, 422, "No trace is named."),
+        ({}, 422, "The address names no trace."),
         ({"trace": "x"}, 422, "trace is 'x', expected a whole number."),
         ({"trace": "999"}, 404, "There is no trace 999."),
         ({"trace": "1", "beside": "nobody"}, 404, "No evaluator 'nobody'"),

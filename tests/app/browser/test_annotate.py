@@ -535,7 +535,7 @@ def test_a_refused_event_says_why_and_goes_on_once_that_is_settled(store, opened
         page = other
         start(page, made)
         expect(page.locator(".status")).to_contain_text("2 not saved yet")
-        page.get_by_role("button", name="Go on under version 2").click()
+        page.get_by_role("button", name="Continue under version 2").click()
         saved(page)
         expect(page.locator(".notice")).to_have_count(0)
         expire(store, slot_of(page))

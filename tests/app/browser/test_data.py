@@ -194,7 +194,7 @@ def test_a_campaign_is_deleted_once_its_events_were_downloaded(opened, fresh):
         dialog.get_by_role("button", name="Look again").click()
         dialog.get_by_label("Delete all of this").check()
         dialog.get_by_role("button", name="Delete").click()
-        expect(page.get_by_text("There is no campaign yet.")).to_be_visible()
+        expect(page.get_by_text("There are no campaigns yet.")).to_be_visible()
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ def test_a_job_is_started_cancelled_resumed_worked_off_and_refused(opened, evalu
         add(store)
         with opened(base=address, expected=["status of 404", "status of 503"]) as page:
             page.goto("/jobs")
-            expect(page.get_by_text("There is no job yet.")).to_be_visible()
+            expect(page.get_by_text("There are no jobs yet.")).to_be_visible()
             page.get_by_label("Evaluator").select_option("tiny-causal")
             page.get_by_role("button", name="Start").click()
             row = page.locator("ol.jobs > li")

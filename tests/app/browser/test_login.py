@@ -65,7 +65,7 @@ def test_a_person_logs_in_and_out_and_a_form_sent_afterwards_is_answered_with_a_
         log_in(page, "grace")
         page.wait_for_url(f"{address}/people")
         page.context.clear_cookies()
-        page.get_by_role("button", name="Make a link", exact=True).click()
+        page.get_by_role("button", name="Create a link", exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Not logged in")
         page.get_by_role("link", name="Log in", exact=True).first.click()
         page.wait_for_url("**/login**")

@@ -40,7 +40,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="People").click()
         expect(page.get_by_role("row", name="ben")).to_contain_text("for others, for some")
         page.locator("select[name=campaign]").select_option("for some")
-        page.get_by_role("button", name="Make a link", exact=True).click()
+        page.get_by_role("button", name="Create a link", exact=True).click()
         link = page.get_by_label("Send this link").input_value()
         expect(page.get_by_role("row", name="anybody with the link")).to_contain_text("for some")
         page.context.clear_cookies()

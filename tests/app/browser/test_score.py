@@ -133,11 +133,11 @@ def looks_right_again_without_the_check(page):
     told = page.locator("ol.steps > li").nth(3).locator(".was")
     expect(told).to_have_text(f"was {exposed:.2f}, now {unseen:.2f}")
     expect(page.locator(".earlier")).to_contain_text(re.compile(r"Step \d rose from 0\.\d\d to 0\.\d\d offline"))
-    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
+    expect(page.locator(".earlier")).to_contain_text("Removed: step 5")
     # The address holds both, and Back leads to the result before.
     page.wait_for_url(lambda url: set(parse_qs(urlsplit(url).query)) == {"s", "before"})
     page.reload()
-    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
+    expect(page.locator(".earlier")).to_contain_text("Removed: step 5")
     page.go_back()
     expect(page.locator("ol.steps > li")).to_have_count(5)
     assert page.url == before

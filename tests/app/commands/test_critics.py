@@ -111,8 +111,8 @@ def test_on_a_terminal_it_asks(typed, chat, monkeypatch, answer, calls):
     monkeypatch.setattr("stepsight.training.evaluate.completion.progress", lambda items, total, unit: items)
     outcome = typed.run(f"{DATASET} --mode hindsight --evaluator", name(chat), stdin=Terminal(answer))
     assert (outcome.code, len(chat.asked)) == (0 if calls else 2, calls)
-    assert "Go on? [y/N]" in outcome.err
-    assert ("cancelled, nothing was done" in outcome.err) == (calls == 0)
+    assert "Continue? [y/N]" in outcome.err
+    assert ("cancelled; nothing was done" in outcome.err) == (calls == 0)
 
 
 def test_figures_of_a_critic(typed, chat):

@@ -218,7 +218,7 @@ def test_only_traces_that_meet_conditions_come_in(typed, data, names):
         f" finish_reason=found_error; {len(chosen) - 8} in the dataset."
     )
     assert beside == (
-        f"Read are {len(chosen)} traces with {sum(rating is not None for rating in ratings)} labelled steps; "
+        f"Read: {len(chosen)} traces with {sum(rating is not None for rating in ratings)} labelled steps; "
         "the paper has training: 96,280 and 663,101; test: 2,726 and 18,559."
     )
 

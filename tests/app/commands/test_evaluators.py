@@ -86,7 +86,7 @@ def test_fetch_goes_on_after_a_break_and_names_the_folder(typed, hub):
 def test_a_card_states_what_a_model_of_the_hub_does_not(typed, hub, tmp_path):
     (hub.folders[REPO] / "stepsight.json").unlink()
     refused = typed.run(f"evaluators fetch {REPO}")
-    assert (refused.code, "its separator is unknown" in refused.err, find_fetched(REPO)) == (2, True, None)
+    assert (refused.code, "its separator, the text" in refused.err, find_fetched(REPO)) == (2, True, None)
     for separator in ("\n", "\n\n"):
         (tmp_path / "card.json").write_text(json.dumps({"template": {"separator": separator}}))
         fetched = typed.run(f"evaluators fetch {REPO} --card card.json")

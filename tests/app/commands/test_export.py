@@ -77,7 +77,7 @@ def test_a_patch_that_takes_a_kind_of_error_away(typed, judged):
     accept(judged, "C", 0, "pos")
     assert typed.run("patch export sums fixes.json").code == 0
     printed = typed.run("evaluate --dataset sums --patch fixes.json --draws 20").out
-    assert "sums, redundant errors, offline: the patched gold has no such error, nothing is compared" in printed
+    assert "sums, redundant errors, offline: the patched gold has no such error, so nothing is compared" in printed
 
 
 def test_a_patch_that_does_not_fit_is_refused_before_scoring(typed, patch, tmp_path):

@@ -108,7 +108,7 @@ def test_a_format_of_others_is_named_and_says_nothing_of_redundancy(rerank, tmp_
     ]  # fmt: skip
     outcome, rows = rerank("c.jsonl --evaluator equations")
     assert (outcome.code, rows) == (2, None)
-    assert "gives no scores of steps to choose by" in outcome.err
+    assert "does not score steps to choose by" in outcome.err
 
 
 def test_without_right_answers_there_are_choices_and_no_figures(rerank, candidates):

@@ -39,7 +39,7 @@ def test_training_gives_an_evaluator_that_the_next_command_takes(typed, tmp_path
     trained = typed.run("train small.yaml --threads 1")
     assert (trained.code, trained.out) == (0, "runs/small\n")
     lines = trained.err.splitlines()
-    assert lines[0] == "Training into runs/small; stop it whenever you like, the same command goes on."
+    assert lines[0] == "Training into runs/small; stop it whenever you like, the same command resumes."
     assert lines[1].startswith("16 traces, ")
     assert "2 steps of 8 in 1 epoch; " in lines[1]
     assert lines[3].startswith("2 of 2 steps, loss ")

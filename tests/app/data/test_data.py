@@ -54,7 +54,7 @@ def test_an_empty_store_offers_benchmarks_and_a_place_for_files(client):
     (first, *_) = fetching(page)
     assert first["data-fetch"] == "mr-math-invalid"
     assert "none stated" in page.text
-    assert "Their hash is not known to us" in page.text
+    assert "Their hash is unknown" in page.text
     assert "open" in page.one("details", data_key="catalogue").attributes
 
 

@@ -131,7 +131,7 @@ def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
     answer = fetch(client, "Qwen/Qwen2.5-Math-PRM-7B")
     assert answer.json() == {
         "error": f"Qwen/Qwen2.5-Math-PRM-7B: takes about {size} GB of memory, and this machine has 8.0 GB.",
-        "hint": "Choose a smaller one, have weights loaded in bfloat16, or use a machine with more memory.",
+        "hint": "Choose a smaller one, load the weights in bfloat16, or use a machine with more memory.",
     }
     assert list_jobs(sqlite_store) == []
 

@@ -129,7 +129,7 @@ def test_the_address_says_what_is_looked_at(show, ids):
 
 def test_an_unknown_step_is_named_and_the_trace_shown(show, ids):
     page = show(f"trace={ids['four']}&step=7")
-    assert notices(page) == ["There is no step '7' in this trace. They go from 1 to 3."]
+    assert notices(page) == ["There is no step '7' in this trace. Its steps are 1 to 3."]
     assert section(page)["data-step"] == "1"
 
 
@@ -155,7 +155,7 @@ def test_an_evaluator_that_is_not_here_shows_what_it_said(show, ids):
     [
         ("trace=99999", "There is no trace 99999."),
         ("trace=abc", "trace is 'abc', expected a whole number."),
-        ("s=abc", "This link was cut or changed."),
+        ("s=abc", "This link is incomplete or was changed."),
         ("dataset=nowhere", "There is no dataset 'nowhere'."),
         ("dataset=falls&evaluator=nobody", "No evaluator 'nobody' has judged this dataset or can score here."),
         ("kind=odd", "kind is 'odd', expected one of wrong-to-right"),
@@ -254,7 +254,7 @@ def test_a_trace_can_be_read_until_its_evidence_is_there(sqlite_store, held, mon
         page = read(EvidencePage(sqlite_store, evaluators).content(query).html)
         assert "data-again" in page.one(cls="notice").attributes
         assert "tiny is judging this solution" in page.one(cls="notice").text
-        assert "This page goes on by itself" in page.one(cls="notice").text
+        assert "This page continues by itself" in page.one(cls="notice").text
         assert "So 3." in page.one("ol", cls="steps").text
         assert not page.all("section", cls="moves")
     assert "gold: first error" in read(EvidencePage(sqlite_store, evaluators).content(queries[0]).html).text

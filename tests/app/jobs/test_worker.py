@@ -107,7 +107,7 @@ def test_an_evaluator_that_has_changed_judges_as_it_is_now_and_says_so(sqlite_st
     assert worker.work_one()
     found = get_job(sqlite_store, changed.id)
     assert (found.state, found.fingerprint, found.done) == (State.DONE, now, 4)
-    assert found.reason == "The evaluator has changed since the job was started; it judged as it is now."
+    assert found.reason == "The evaluator has changed since the job was started; its current version was used."
     assert [row.fingerprint for row in list_evaluators(sqlite_store)] == [now]
     # Where another job for what it is now waits, one of them is enough.
     stale = start(sqlite_store, tiny, Mode.ONLINE, spec=str(other))
@@ -257,7 +257,7 @@ def test_the_command_works_off_what_there_is(command, sqlite_store, tiny):
     add(sqlite_store)
     start(sqlite_store, tiny)
     code, out, err = command("work", "--once", "--db", sqlite_store.name)
-    assert (code, out, err) == (0, "", "1 job worked off.\n")
+    assert (code, out, err) == (0, "", "1 job done.\n")
     assert len(judged(sqlite_store)) == 4
 
 

@@ -110,9 +110,9 @@ def measured():
 def test_pages_sum_up_the_table_of_the_manual(measured):
     flagged, found, wrong = map(sum, zip(*measured.values(), strict=True))
     assert len(measured) == 4
-    assert f"four benchmarks {flagged} steps had" in TERMS["equations"]
+    assert f"four benchmarks, {flagged} steps had" in TERMS["equations"]
     assert f"gold calls {found} of them ({100 * found / flagged:.0f} %) wrong" in TERMS["equations"]
-    assert f"Of all {wrong:,} wrong steps these are {100 * found / wrong:.0f} %:" in TERMS["equations"]
+    assert f"They are {100 * found / wrong:.0f} % of all {wrong:,} wrong steps:" in TERMS["equations"]
 
 
 def test_mr_math_is_measured_again(measured, data):

@@ -99,7 +99,7 @@ def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show
     assert show(dataset="known").all("p", cls="baseline-check") == []
     assert (
         show().one("p", cls="baseline-check").text
-        == "The trivial baselines are not cleared on many by many. Compare evaluators"
+        == "These evaluators do not clear the trivial baselines: on many, many. Compare evaluators"
     )
 
 
@@ -292,7 +292,7 @@ def test_plotly_is_the_package_s_own(client):
 @pytest.mark.parametrize(
     ("path", "query", "message"),
     [
-        ("/results/table", {"dataset": NAME, "table": "nothing"}, "There is no table 'nothing' of three_way"),
+        ("/results/table", {"dataset": NAME, "table": "nothing"}, "three_way has no table 'nothing'"),
         ("/results/table", {"dataset": NAME, "format": "exe"}, "The format is 'exe', expected csv, tex, md"),
         ("/results/table", {"mode": "x"}, "mode is 'x'"),
         ("/results/report", {"dataset": "nowhere"}, "There is no dataset 'nowhere'"),

@@ -54,7 +54,7 @@ def test_a_text_comes_back_with_what_is_set_aside():
     "values", [["q", "a", "e", 0.5, 0.15], [4, "q", "a", ["e"], 0.5, 0.15], [2, {"problem": "p"}]]
 )
 def test_a_link_of_another_version_says_so(values):
-    with pytest.raises(UserError, match=r"of another version of StepSight\. Paste the solution"):
+    with pytest.raises(UserError, match=r"from another version of StepSight\. Paste the solution"):
         Entered.from_token(token_of(json.dumps(values)))
 
 
@@ -113,13 +113,13 @@ def test_a_token_cut_or_changed_anywhere_is_refused_or_harmless():
     ],
 )
 def test_a_token_that_holds_something_else_is_refused(text):
-    with pytest.raises(UserError, match="This link was cut or changed"):
+    with pytest.raises(UserError, match="This link is incomplete or was changed"):
         Entered.from_token(token_of(text))
 
 
 @pytest.mark.parametrize("token", ["", "A", "!!!", "é", "AAAA", "=" * 9, FORM.token().replace("e", "/", 1) + "\n"])
 def test_a_malformed_token_is_refused(token):
-    with pytest.raises(UserError, match="This link was cut or changed"):
+    with pytest.raises(UserError, match="This link is incomplete or was changed"):
         Entered.from_token(token)
 
 
@@ -134,7 +134,7 @@ def test_a_threshold_outside_0_to_1_is_refused(key, value):
 def test_a_small_token_does_not_unpack_into_a_large_text():
     bomb = token_of(json.dumps([1, "p", ["x" * 50_000_000], None, ["e"], 0.5, 0.1]))
     assert len(bomb) < 100_000
-    with pytest.raises(UserError, match="This link was cut or changed"):
+    with pytest.raises(UserError, match="This link is incomplete or was changed"):
         Entered.from_token(bomb)
 
 

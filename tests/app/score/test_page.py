@@ -116,7 +116,7 @@ def test_an_address_without_a_link_brings_nothing(page):
 
 
 def test_a_link_that_makes_no_sense_says_so(page):
-    message = "This link was cut or changed. Ask for it again, or paste the solution."
+    message = "This link is incomplete or was changed. Ask for it again, or paste the solution."
     opened = page.open("s=cut", None, asked())
     assert list(opened) == ["result"]
     assert message in read(opened["result"]).one("div", role="alert").text

@@ -116,7 +116,7 @@ def test_a_solution_with_its_scores(drawn):
     [
         (["Done.", "So 3."], Hindsight((row([0.3, 0, 0.7]), row([0.3, 0, 0.7], [0.1, 0, 0.9]))),
          ["Step 2 rose from 0.25 to 0.90 offline, its text unchanged.",
-          "Steps: 1 moved. Gone: step 1, “Add x.”."]),
+          "Steps: 1 moved. Removed: step 1, “Add x.”."]),
         ([*STEPS, "More."], Hindsight((*TRIANGLE.rows, np.vstack([TRIANGLE.rows[-1], row([0.5, 0, 0.5])]))),
          ["No score of a shared step has moved.", "Steps: 1 new."]),
     ],

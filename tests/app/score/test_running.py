@@ -139,8 +139,8 @@ def test_the_csv_file_has_a_row_per_evaluator_and_sub_step(client, evaluators):
 @each(
     "query, message",
     [
-        ({}, "This link was cut or changed."),
-        ({"s": FORM.token()[:40]}, "This link was cut or changed."),
+        ({}, "This link is incomplete or was changed."),
+        ({"s": FORM.token()[:40]}, "This link is incomplete or was changed."),
         ({"s": typed("", "a", ("tiny",)).token()}, "The problem is empty."),
         ({"s": typed("q", "a", ("gone",)).token()}, "There is no evaluator 'gone'."),
         ({"s": typed("q", "7" * 20_000, ("tiny",)).token()}, "tiny reads at most 1,024."),

@@ -97,7 +97,7 @@ def test_with_a_budget_for_one_the_other_gives_way_and_what_stays_stays(fetched,
 def test_whoever_asks_while_it_is_loaded_waits_for_the_same(fetched, tiny, slow, monkeypatch):
     monkeypatch.setattr("stepsight.app.scoring.evaluators._PATIENCE", 0.05)
     evaluators = offering(tiny)
-    with pytest.raises(LoadingError, match=r"one has been loading for .* This page goes on by itself"):
+    with pytest.raises(LoadingError, match=r"one has been loading for .* This page continues by itself"):
         evaluators.scorer("one")
     with pytest.raises(LoadingError):
         evaluators.judge("one", TRACE)

@@ -102,7 +102,7 @@ PARTS = {
     "slot": "999",
     "person": "999",
 }
-ALONE = "Nobody can log in yet, and only somebody at the server's own machine is let in."
+ALONE = "There are no users yet, so only somebody at the server's own machine has access."
 # These refuse by themselves who gives no password.
 PASSWORDS = ("POST /login", "POST /login/password")
 

@@ -31,7 +31,7 @@ def test_a_campaign_is_deleted_once_every_event_was_downloaded(client, sqlite_st
     do(sqlite_store, take(sqlite_store, made, user).slot, user, "label", 0, "pos")
     address = f"/changes/campaign?campaign={made.id}"
     dialog = read(client.get(address).text)
-    assert "It cannot be deleted. 1 action of people is in no complete export." in " ".join(dialog.text.split())
+    assert "It cannot be deleted. 1 action of an annotator has not been exported." in " ".join(dialog.text.split())
     assert client.post(f"/changes/campaign/delete?campaign={made.id}").status_code == 409
     assert client.get(dialog.one("a")["href"]).status_code == 200
     assert "1 logged action by local" in client.get(address).text

@@ -149,7 +149,7 @@ def test_a_request_cut_off_by_a_stop_gets_a_503():
     start, body = asyncio.run(stopped())
     assert start["status"] == 503
     assert dict(start["headers"])[b"retry-after"] == b"60"
-    assert b"being stopped" in body["body"]
+    assert b"shutting down" in body["body"]
 
 
 SCORE = {"problem": "What is 2 + 3?", "steps": ["5."]}

@@ -121,9 +121,9 @@ def test_an_invalid_name_is_refused(name):
 SEARCH = "trace_search"
 EARLIER = (
     "ALTER TABLE stepsight_schema RENAME TO alembic_version",
-    "a store of a version before 1.0.0, which this one does not read. Name another one (--db PATH), or move this"
-    " one away. To bring its labels over, export each campaign's log with that version (stepsight export labels"
-    " NAME FILE --format events); here, import the traces again, then each log (stepsight import labels FILE).",
+    "a store of a version before 1.0.0, which this version cannot read. Use another store (--db PATH), or move this"
+    " one away. To keep its labels, export each campaign's log with that version (stepsight export labels NAME FILE"
+    " --format events); here, import the traces again, then each log (stepsight import labels FILE).",
 )
 NEWER = (
     "UPDATE stepsight_schema SET version = 9999",

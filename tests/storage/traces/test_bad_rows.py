@@ -24,7 +24,7 @@ BAD: list[Any] = [
 WHAT = [
     "not JSON (Expecting value: line 1 column 1 (char 0)). Write one JSON object per line.",
     "1 label for 2 steps. Give one label per step, null where unlabelled.",
-    "the id '1' is used earlier in the file with other content. Give every trace an id of its own.",
+    "the id '1' is used earlier in the file with different content. Give every trace an id of its own.",
     "a text contains a NUL byte. Remove it.",
 ]
 

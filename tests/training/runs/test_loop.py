@@ -208,7 +208,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(whole, tmp_path):
     assert stopped.returncode == 2
     told = stopped.stderr.splitlines()[-1]
     assert f"{output}: cannot be written in step 30 (" in told
-    assert told.endswith("(File too large). Make room; the same command goes on from step 20.")
+    assert told.endswith("(File too large). Free some space; the same command continues from step 20.")
     kept = sorted((output / "checkpoints").iterdir())
     assert {path.name: is_whole(path) for path in kept} == {
         "checkpoint-10": True, "checkpoint-20": True, "checkpoint-30": False

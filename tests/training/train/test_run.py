@@ -197,7 +197,7 @@ def test_an_interrupt_ends_it_and_says_how_to_go_on(tmp_path):
     out, rest = process.communicate(timeout=120)
     assert process.returncode == 130
     told = rest.splitlines()
-    step = int(told[-3].removeprefix("The same command goes on from step ").removesuffix(" of 60."))
+    step = int(told[-3].removeprefix("The same command resumes from step ").removesuffix(" of 60."))
     assert step in (20, 30, 40, 50)
     assert told[-1] == "stepsight train: stopped."
     assert (out, "Traceback" in rest) == ("", False)

@@ -63,7 +63,7 @@ def import_pool(
     """
     columns = {path: [ColumnMap(*fields) if fields else _recognised_columns(path)] for path in files}
     name = dataset or stem_of(files[0].resolve())
-    return import_solutions(store, columns, name, _checked, skip_bad=skip_bad, where=where)
+    return import_solutions(store, columns, name, _check_names, skip_bad=skip_bad, where=where)
 
 
 def _recognised_columns(path: Path) -> ColumnMap:
@@ -77,13 +77,13 @@ def _recognised_columns(path: Path) -> ColumnMap:
     return ColumnMap(columns.problem, columns.steps)
 
 
-def _checked(row: Row, columns: ColumnMap, trace: Trace) -> Trace:
+def _check_names(row: Row, columns: ColumnMap, trace: Trace) -> Trace:
     if taken := (row.keys() - {columns.problem, columns.steps}) & {QUERY, RESPONSE}:
         raise UserError(
-            f"the row has a field {min(taken)!r} too, as which {columns.problem} or {columns.steps} is written.",
+            f"the row also has a field {min(taken)!r}, as {columns.problem} or {columns.steps} would be called.",
             "Name the right two with --fields.",
         )
-    # Thoughts are part of the response that is written.
+    # Thoughts are part of the written response.
     meta = {key: value for key, value in trace.meta.items() if key not in (THINKING, THOUGHT_STEPS)}
     return replace(trace, meta=meta)
 
@@ -135,7 +135,7 @@ class Pool:
         if sample is not None:
             if not 1 <= sample <= qualified:
                 raise UserError(
-                    f"a sample of {sample:,} solutions is requested, of {qualified:,} that qualify.",
+                    f"a sample of {sample:,} solutions is requested, but only {qualified:,} qualify.",
                     "Give another --sample, or loosen --where.",
                 )
             places = random.Random(f"pool:{seed}").sample(range(qualified), sample)
@@ -248,7 +248,7 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
     if not available:
         valid, redundant = rule.thresholds.validity, rule.thresholds.redundancy
         raise UserError(
-            f"of {len(scores):,} solutions none is valid (from {valid:g}) and not redundant ({redundant:g}).",
+            f"none of {len(scores):,} solutions is valid ({valid:g} or more) and not redundant ({redundant:g}).",
             "Give other thresholds, or --by val, red or random with --match N; the scores are stored.",
         )
     size = min(available, rule.match or available)
@@ -258,7 +258,7 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
         salt = f"{rule.seed} {name}"
         hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in scores.rows)
         chance = np.fromiter((int.from_bytes(digest) for digest in hashes), np.uint64, len(scores.rows))
-        # In ascending order, so that validity is negated.
+        # The order is ascending, so validity is negated.
         ranked = {BOTH: ~passing, RANDOM: chance, VALIDITY: -scores.validity, REDUNDANCY: scores.redundancy}[name]
         order = np.lexsort((scores.rows, chance, ranked))[:size]
         rows = np.sort(scores.rows[order])

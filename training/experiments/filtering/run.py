@@ -74,8 +74,8 @@ class Filtering:
     where: Annotated[
         tuple[str, ...], "only rows with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE; may be repeated"
     ] = ()
-    sample: Annotated[int | None, "only so many of those rows, drawn by --seed before any is scored"] = None
-    skip_bad: Annotated[bool, "leave out, and count, rows that cannot be scored"] = False
+    sample: Annotated[int | None, "only this many of those rows, drawn with --seed before any is scored"] = None
+    skip_bad: Annotated[bool, "leave out and count rows that cannot be scored"] = False
     benchmarks: Annotated[
         tuple[Path, ...],
         "leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
@@ -94,8 +94,8 @@ class Filtering:
         own = evaluator.thresholds
         validity = own.validity if self.validity is None else self.validity
         redundancy = own.redundancy if self.redundancy is None else self.redundancy
-        by = tuple(name for name in SUBSETS if name in self.by)
-        rule = SubsetRule(by, self.match, self.seed, Thresholds(validity, redundancy))
+        names = tuple(name for name in SUBSETS if name in self.by)
+        rule = SubsetRule(names, self.match, self.seed, Thresholds(validity, redundancy))
         if rule.needs_redundancy and evaluator.outputs != Outputs.THREE_WAY:
             raise UserError(
                 f"{evaluator.name} judges validity, but not redundancy.",
@@ -115,7 +115,7 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
     if run is None:
         evaluator = find_by_name(store, options.evaluator)
     else:
-        # One that has judged the whole pool is not loaded.
+        # An evaluator that has judged the whole pool is not loaded.
         evaluator = find_stored(store, options.evaluator, options.place) or register_loaded(store, run())
     rule = options.rule(evaluator)
     rows = Counter(pool.problem_of.values())
@@ -230,7 +230,7 @@ def _read_scores(store: Store, pool: Pool, evaluator: StoredEvaluator) -> "np.nd
 def _check_scored(pool: Pool, left_out: int, errors: list[str], skip_bad: bool) -> None:
     """Raise `UserError` if nothing can be scored, or if some solutions cannot be and `skip_bad` is not set."""
     if not len(pool):
-        raise UserError("there is no solution in the pool.", "Write one object with query and response a line.")
+        raise UserError("there is no solution in the pool.", "Write one object with query and response per line.")
     if len(pool.problem_of) == len(pool):
         raise UserError(
             f"all {len(pool):,} rows are problems of the benchmarks.", "Nothing is left to choose from."
@@ -266,8 +266,8 @@ def summary(manifest: Mapping[str, Any], folder: Path) -> str:
         judged += f", {solutions['valid_and_not_redundant']:,} valid and not redundant"
     lines = [f"{judged}.", f"{manifest['size']:,} of them in each of {names}."]
     if drawn := manifest["pool"].get("drawn"):
-        of = f" that meet {' and '.join(drawn['where'])}" if drawn["where"] else ""
-        lines.insert(0, f"The pool: {manifest['pool']['rows']:,} of {drawn['met']:,} solutions{of}.")
+        conditions = f" that meet {' and '.join(drawn['where'])}" if drawn["where"] else ""
+        lines.insert(0, f"The pool: {manifest['pool']['rows']:,} of {drawn['met']:,} solutions{conditions}.")
     match = manifest["match"]
     if isinstance(match, int) and match > manifest["size"]:
         lines.append(f"{match:,} were requested, and there are no more to choose from: all subsets have as many.")

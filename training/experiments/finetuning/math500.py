@@ -101,9 +101,9 @@ def read_results(folders: Sequence[Path]) -> list[Result]:
             result = read_result(path)
             key = (result.scorer, result.subset, result.seed, result.model)
             if key in results:
-                raise UserError(f"{path}: there is another result of this model.", "Give one of them.")
+                raise UserError(f"{path}: this is a second result of the same model.", "Give only one of them.")
             if any(other.problems != result.problems for other in results.values()):
-                raise UserError("the results are of different problems.", "Report them one after the other.")
+                raise UserError("the results are of different problems.", "Report them separately.")
             results[key] = result
     return list(results.values())
 
@@ -204,8 +204,8 @@ def _answer_all(exam: Exam, folder: Path, prompt: str, path: Path, watch: Watch)
         ids = [prompts[number] for number in batch]
         if len(ids[0]) >= context:
             raise UserError(
-                f"problem {batch[0]} has {len(ids[0]):,} tokens with its prompt; the model takes {context:,}, the "
-                "answer included.",
+                f"problem {batch[0]} has {len(ids[0]):,} tokens with its prompt; the model reads at most "
+                f"{context:,}, including the answer.",
                 "Leave it out, or take another model.",
             )
         padded = tokenizer.pad({"input_ids": ids}, padding_side="left", return_tensors="pt")

@@ -44,7 +44,7 @@ def group_runs(results: Iterable[Result]) -> list[Group]:
     """Group runs by evaluator and subset, in the paper's order. A model that was not fine-tuned is a subset of its
     own, by the model's name."""
     runs: dict[tuple[str, str], list[Result]] = {}
-    for run in _ordered(results):
+    for run in _sort_results(results):
         runs.setdefault((run.scorer, run.subset or run.model), []).append(run)
     groups = []
     for (scorer, subset), members in runs.items():
@@ -56,7 +56,7 @@ def group_runs(results: Iterable[Result]) -> list[Group]:
     return groups
 
 
-def _ordered(results: Iterable[Result]) -> list[Result]:
+def _sort_results(results: Iterable[Result]) -> list[Result]:
     order = {name: place for place, name in enumerate(SUBSETS)}
     return sorted(results, key=lambda run: (run.scorer, order.get(run.subset, 9), run.subset, run.seed or 0))
 
@@ -68,7 +68,7 @@ def _gain(runs: Sequence[Result], random: Sequence[Result]) -> Value:
     solved = [np.array([run.correct for run in side], np.float64) for side in (runs, random)]
     difference = Value(float(solved[0].mean() - solved[1].mean()))
     if (np.concatenate(solved) == solved[1][:1]).all():
-        # Resamples of ties alone would give an interval of zero width.
+        # Resamples with only ties would give an interval of zero width.
         return difference
     weights, rng = resamples(solved[0].shape[1]).astype(np.float64), np.random.default_rng(0)
     draws = np.zeros(len(weights))
@@ -140,7 +140,7 @@ def result_tables(results: Sequence[Result]) -> list[Table]:
     if given_up := sum(run.given_up for run in results):
         notes.append(f"The grader gave up on {given_up} answers, which count as wrong.")
     rows: list[tuple[Cell, ...]] = []
-    for run in _ordered(results):
+    for run in _sort_results(results):
         title, seed = _TITLES.get(run.subset, run.subset or run.model), "–" if run.seed is None else str(run.seed)
         interval = binomtest(sum(run.correct), count).proportion_ci(method="wilson")
         accuracy = Value(run.accuracy).within(float(interval.low), float(interval.high))
@@ -155,7 +155,7 @@ def subset_plots(points: Sequence[Result | Group]) -> list[Plot]:
     notes = ["Runs on no such subset are not drawn."] if len(drawn) < len(points) else []
     accuracy, length = make_figure("Subset", "Pass@1, %"), make_figure("Subset", "Tokens of an answer")
     for figure in (accuracy, length):
-        # Points of several evaluators stand beside each other.
+        # Points of several evaluators are drawn side by side.
         figure.update_layout(scattermode="group")
         figure.update_xaxes(type="category", categoryorder="array", categoryarray=list(_TITLES.values()))
         for scorer, ink in zip(dict.fromkeys(point.scorer for point in drawn), cycle(INKS), strict=False):

@@ -74,7 +74,7 @@ def model_folder(spec: str, root: Path = Path()) -> Path:
     named = read_config_file(folder).get("architectures") or ["no causal language model"]
     if (folder / checkpoint_files.CARD).is_file() or not str(named[0]).endswith(("ForCausalLM", "LMHeadModel")):
         kind = "an evaluator of steps" if (folder / checkpoint_files.CARD).is_file() else f"a {named[0]}"
-        raise UserError(f"{folder}: this is {kind}, no causal language model.", "Give one that writes text.")
+        raise UserError(f"{folder}: this is {kind}, not a causal language model.", "Give a model that writes text.")
     return folder
 
 
@@ -158,7 +158,7 @@ def fine_tune(recipe: Recipe, root: Path, output: Path) -> None:
     folder = RunFolder(output, free=FREE)
     folder.check(settings)
     if (output / CARD).is_file():
-        print(f"{output} is fine-tuned already; remove it to do it again.", file=sys.stderr)
+        print(f"{output} is already fine-tuned; remove it to fine-tune again.", file=sys.stderr)
         return
     with folder.lock():
         accelerator = connect(recipe, "sft")
@@ -171,7 +171,7 @@ def fine_tune(recipe: Recipe, root: Path, output: Path) -> None:
         counts = {"examples": len(examples), "left_out": len(rows) - len(examples)}
         if accelerator.is_main_process:
             folder.begin(settings)
-            print(f"Fine-tuning into {output}; the same command goes on when it was stopped.", file=sys.stderr)
+            print(f"Fine-tuning into {output}; if it is stopped, the same command resumes.", file=sys.stderr)
             print("{examples:,} rows to learn from, {left_out:,} left out".format(**counts), file=sys.stderr)
         loop = Loop(accelerator, recipe, text_objective(model, examples), output / "checkpoints")
         with whole_run(loop, output):
@@ -199,7 +199,7 @@ def _encode(tokenizer: Any, recipe: Recipe, query: str, response: str) -> Exampl
     before = prompt_ids(tokenizer, recipe.prompt.replace(QUERY, query))
     after = [*tokenizer(response, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
     ids = np.array(before + after)
-    # Nothing comes before the first token, from which it could be learnt.
+    # Nothing precedes the first token, so it cannot be learnt.
     first = 1 if recipe.loss == "all" else max(1, len(before))
     return Example(ids, np.arange(first - 1, len(ids) - 1), ids[first:])
 

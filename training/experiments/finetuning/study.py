@@ -116,7 +116,7 @@ def read_study(path: Path) -> Study:
 
 
 def run_study(study: Study, root: Path, folder: Path, jobs: int) -> None:
-    """Do what is missing of a study, `jobs` commands at a time. `root` is the folder of the study's file.
+    """Do the unfinished parts of a study, `jobs` commands at a time. `root` is the folder of the study's file.
 
     A failed run does not stop the others. Raises `UserError` if the folder belongs to a different study, if a file
     or package is missing or, at the end, if any run failed.

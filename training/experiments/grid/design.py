@@ -75,7 +75,7 @@ class HeldOutSet(Record):
             return [beginning(trace, 0, place) for place, trace in enumerate(traces)]
         if self.truncation == CONTINUED:
             done = [continue_trace(trace) for trace in traces]
-            traces = [trace for trace, how in done if how != NOT_CONTINUED]
+            traces = [trace for trace, outcome in done if outcome != NOT_CONTINUED]
             if not traces:
                 raise UserError(f"no trace of {self.name} has the rest of its solution.", "Leave truncation out.")
         return traces

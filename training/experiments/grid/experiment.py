@@ -113,7 +113,7 @@ class Grid:
                 print(f"{number} of {total}: {planned.name}, {time}; macro-AUC {', '.join(parts)}", file=sys.stderr)
 
             self.prepare(store)
-            missing = [self._planned(run) for run in runs if not self.done_path(run).is_file()]
+            missing = [self._plan_run(run) for run in runs if not self.done_path(run).is_file()]
             if jobs == 1 and self.design.processes == 1:
                 failures = run_here(missing, lambda planned: self.do(planned.name, store), announce)
             else:
@@ -184,7 +184,7 @@ class Grid:
             runs=tuple(RunResult(run, about[run.name], measured[run.name]) for run in runs),
         )
 
-    def _planned(self, run: RunSettings) -> PlannedRun:
+    def _plan_run(self, run: RunSettings) -> PlannedRun:
         words: list[object] = [self.path, self.folder, run.name]
         words += ["--db", self.db] if self.db else []
         words += ["--source-db", self.source_db] if self.source_db else []
@@ -199,7 +199,7 @@ class Grid:
         """Have an evaluator judge the test sets. Traces that are too long are left out."""
         row, scorer = register_loaded(store, evaluator), Scorer(evaluator)
         for held in self.design.tests:
-            # One judgment in hindsight has both modes, and takes no longer than one online.
+            # A hindsight judgment contains both modes, and takes no longer than an online one.
             mode = Mode.HINDSIGHT if len(held.modes) > 1 else Mode(held.modes[0])
             traces = missing_traces(store, self.dataset(store, held).id, row.id, mode)
             save_judgments(store, row.id, scorer.score(traces, mode, on_skip=lambda trace, error: None))

@@ -41,7 +41,7 @@ _DRAWS = 10_000
 Key = tuple[str, str]
 """A test and a mode, such as `offline`."""
 Figures = dict[str, float | None]
-"""The figures of a run on a test set, as fractions; undefined ones are None. Beside those of `METRICS` and the
+"""The figures of a run on a test set, as fractions; undefined ones are None. Besides those of `METRICS` and the
 numbers of `traces` and `steps`, there are `THIRD_auc` (macro-AUC), `THIRD_accuracy` and the counts `THIRD_steps`
 and `THIRD_LABEL` of each third of the solutions, and `LABEL_auc` and `LABEL_f1` of each label against the rest."""
 Tests = dict[str, dict[str, Figures]]
@@ -89,8 +89,8 @@ class GridResults(Record):
     """The results of a grid's finished runs, in the order of the design.
 
     `planned` is the total number of runs, finished or not. `baselines` holds the figures of each trivial baseline.
-    `notes` tells readers what to know about each test set. `rounded` is True if the figures were printed with three
-    decimal places.
+    `notes` tells readers what they should know about each test set. `rounded` is True if the figures were printed
+    with three decimal places.
     """
 
     format: Literal["stepsight-grid"] = "stepsight-grid"

@@ -76,7 +76,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
     for name, title in METRICS.items():
         for data, size, pairs in by_size_and_data(pair_values(results, key, name)):
             row = of_cells.setdefault((data, size), _texts(data=data, size=size))
-            row |= _compared(_means(pairs, results.rounded), f"{name}_", f"{title} ")
+            row |= _comparison_cells(_mask_means(pairs, results.rounded), f"{name}_", f"{title} ")
     note = "Δ is the difference of the printed means, as in the paper." if results.rounded else "Δ is of the means."
     rules = _changes([data for data, _ in of_cells])
     return _table(
@@ -143,7 +143,7 @@ def cell_table(results: GridResults, key: Key) -> Table:
     """
     rows = []
     for data, size, pairs in by_size_and_data(pair_values(results, key, MACRO_AUC)):
-        *means, difference = _means(pairs, rounded=False)
+        *means, difference = _mask_means(pairs, rounded=False)
         row = _texts(size=size, data=data)
         for (mask, title), value in zip(MASKS.items(), means, strict=True):
             row |= {Column(mask, title): value, Column(f"{mask}_deviation", "SD"): deviation(pairs[mask])}
@@ -169,7 +169,7 @@ def survival_table(first: GridResults, second: GridResults) -> Table:
                     Column("first", f"Δ {first.name}", CellKind.FINE_POINTS): contrast(before).mean,
                     Column("second", f"Δ {second.name}", CellKind.FINE_POINTS): contrast(after).mean,
                     Column("change", "Second minus first", CellKind.FINE_POINTS): contrast(after - before).mean,
-                    Column("kept", "Kept"): _kept(before, after),
+                    Column("kept", "Kept"): _kept_fraction(before, after),
                     Column("pairs", "Pairs", CellKind.COUNT): len(before),
                 }
             )
@@ -183,7 +183,7 @@ def survival_table(first: GridResults, second: GridResults) -> Table:
     return table_of(name, f"The gain in {first.name} and in {second.name}", rows, notes)
 
 
-def _kept(before: Floats64, after: Floats64) -> Value:
+def _kept_fraction(before: Floats64, after: Floats64) -> Value:
     """Return the mean of `after` as a fraction of the mean of `before`, with a bootstrap interval over the pairs.
 
     Resamples in which the mean of `before` is not above zero are left out. They are rare, because the fraction is
@@ -224,7 +224,7 @@ def _changes(names: Sequence[str]) -> list[int]:
     return [place for place in range(1, len(names)) if names[place] != names[place - 1]]
 
 
-def _compared(values: Sequence[Value], key: str = "", title: str = "") -> Cells:
+def _comparison_cells(values: Sequence[Value], key: str = "", title: str = "") -> Cells:
     """Return the cells of a value for each mask, and of their difference."""
     columns = [Column(f"{key}{mask}", f"{title}{shown}") for mask, shown in MASKS.items()]
     return dict(zip([*columns, Column(f"{key}difference", "Δ", CellKind.POINTS)], values, strict=True))
@@ -232,10 +232,10 @@ def _compared(values: Sequence[Value], key: str = "", title: str = "") -> Cells:
 
 def _gain(pairs: pd.DataFrame, key: str = "", title: str = "") -> Cells:
     """Return the cells of the mean for each mask, and of the mean difference."""
-    return _compared([*(mean(pairs[mask]) for mask in MASKS), contrast(gains(pairs)).mean], key, title)
+    return _comparison_cells([*(mean(pairs[mask]) for mask in MASKS), contrast(gains(pairs)).mean], key, title)
 
 
-def _means(pairs: pd.DataFrame, rounded: bool) -> tuple[Value, Value, Value]:
+def _mask_means(pairs: pd.DataFrame, rounded: bool) -> tuple[Value, Value, Value]:
     """Return the mean for each mask, followed by the difference of the means, which are rounded to three decimals
     if `rounded` is True."""
     first, second = (mean(pairs[mask]) for mask in MASKS)
@@ -345,7 +345,7 @@ def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> R
             raise UserError(f"{results.name} has no pair of runs that differ only in the mask.", "Resume it first.")
     for other in grids[1:]:
         if not set(other.keys) & set(grids[0].keys):
-            raise UserError(f"{grids[0].name} and {other.name} have no test in common.", "Report each by itself.")
+            raise UserError(f"{grids[0].name} and {other.name} have no test in common.", "Report each separately.")
     parts = [_forms(grids[0], other) for other in grids[1:]]
     for results in grids:
         about = f"{len(results.runs)} of {results.planned} runs; {results.about}".rstrip("; ")

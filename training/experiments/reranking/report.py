@@ -17,7 +17,7 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 _DASHES = {
     Way.FIRST: "dot", Way.RANDOM: "longdash", Way.SHORTEST: "solid", Way.MAJORITY: "dashdot", Way.PASS: "dash",
 }  # fmt: skip
-# Above this number of points, a curve has no marks on them.
+# Curves with more points than this have no markers.
 _MARKED = 8
 
 Measured = Sequence[tuple[RankedPool, Accuracy]]

@@ -83,7 +83,7 @@ def _with_facts(row: Row, columns: ColumnMap, trace: Trace) -> Trace:
     if _NUMBER in row:
         return replace(trace, id=identify(row))
     if "steps" in row and "solution" in row:
-        raise UserError("both of 'steps' and 'solution' found.", "Each row needs one of them.")
+        raise UserError("both 'steps' and 'solution' found.", "Each row needs exactly one of them.")
     if columns.steps == "solution" and (rivals := rival_columns([row], "solution")):
         raise UserError(
             f"'solution' and {rivals[0]!r:.60} may each hold the candidates.",
@@ -95,12 +95,12 @@ def _with_facts(row: Row, columns: ColumnMap, trace: Trace) -> Trace:
         if row.get(key) is not None and _short_text(row[key]) is None:
             raise UserError(f"{key} is {row[key]!r:.40}, expected a text or a number.")
     id = row.get("id")
-    meta = {key: value for key, value in _renamed(trace.meta).items() if key != "id"}
+    meta = {key: value for key, value in _rename_fields(trace.meta).items() if key != "id"}
     is_named = isinstance(id, str | int) and not isinstance(id, bool)
     return replace(trace, id=check_text(str(id), "the id") if is_named else trace.id, meta=meta)
 
 
-def _renamed(meta: Mapping[str, Any]) -> dict[str, Any]:
+def _rename_fields(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata with the names of a file replaced by those that are stored."""
     return {_STORED.get(key, key): value for key, value in meta.items() if value is not None}
 
@@ -152,19 +152,19 @@ class CandidateSet:
         candidates: list[Candidate] = []
         problems: dict[tuple[str, str], ProblemGroup] = {}
         for trace in iterate_traces(store, dataset.id):
-            meta = _renamed(trace.meta) if trace.meta.keys() & {"gold", "correct"} else trace.meta
+            meta = _rename_fields(trace.meta) if trace.meta.keys() & {"gold", "correct"} else trace.meta
             named = _short_text(meta.get("problem_id"))
             key = ("text", trace.problem) if named is None else ("id", named)
             problem = problems.setdefault(key, ProblemGroup(trace.problem))
             gold = find_answer(meta)
             if problem.text != trace.problem:
                 raise UserError(
-                    f"{dataset.name} {trace.id!r}: the problem {named!r} has another text before.",
+                    f"{dataset.name} {trace.id!r}: the problem {named!r} has a different text in an earlier row.",
                     "Give each problem an id of its own.",
                 )
             if gold and problem.gold and gold != problem.gold:
                 raise UserError(
-                    f"{dataset.name} {trace.id!r}: the right answer is {gold!r:.60}, before {problem.gold!r:.60}.",
+                    f"{dataset.name} {trace.id!r}: the right answer is {gold!r:.60}, earlier {problem.gold!r:.60}.",
                     "A problem has one right answer; a candidate's own answer is its extracted_answer.",
                 )
             problem.gold = problem.gold or gold
@@ -222,8 +222,8 @@ def rule_of(evaluator: str, by: str) -> Aggregation:
     if rule is None:
         names = ", ".join(name for name, *_ in OFFICIAL_RULES)
         raise UserError(
-            f"the authors of {evaluator!r} publish no rule that StepSight has.",
-            f"Name one with --by; known are those of evaluators called {names} and so on.",
+            f"StepSight knows no rule published by the authors of {evaluator!r}.",
+            f"Name one with --by. Rules are known for evaluators called {names} and so on.",
         )
     return rule
 
@@ -276,10 +276,10 @@ class Reranking:
             row["correct"] = bool(problem.correct[place])
         if scores is None:
             return row | {"too_long": True}
-        row["score"] = _short(math.exp(problem.logs[place]))
-        row["validity"] = [_short(number) for number in scores.validity.tolist()]
+        row["score"] = _round_short(math.exp(problem.logs[place]))
+        row["validity"] = [_round_short(number) for number in scores.validity.tolist()]
         if ranking.outputs == Outputs.THREE_WAY:
-            row["redundancy"] = [_short(number) for number in scores.redundancy.tolist()]
+            row["redundancy"] = [_round_short(number) for number in scores.redundancy.tolist()]
         return row
 
     def _votes(self, problem: Ranked, method: RankingMethod) -> list[dict[str, Any]]:
@@ -290,7 +290,7 @@ class Reranking:
             is_weighted = method == RankingMethod.WEIGHTED_VOTE
             weight = np.exp(problem.logs[places]).sum() if is_weighted else len(places)
             answer = self.pool.candidates[problem.numbers[places[0]]].answer
-            votes.append({"answer": answer, "candidates": len(places), "weight": _short(float(weight))})
+            votes.append({"answer": answer, "candidates": len(places), "weight": _round_short(float(weight))})
         return sorted(votes, key=lambda vote: -vote["weight"])
 
     def frame(self) -> pd.DataFrame:
@@ -361,7 +361,7 @@ def rank(
         groups = np.array(answers.groups([candidate.answer for candidate in candidates]), np.int64)
         right = [candidate.correct for candidate in candidates]
         if problem.gold is not None:
-            # Answers that are the same are right or wrong together.
+            # Equal answers are all right or all wrong.
             verdicts: dict[int, bool] = {NO_ANSWER: False}
             for place, group in enumerate(groups.tolist()):
                 answer = candidates[place].answer
@@ -388,7 +388,7 @@ def _check_all_scored(
     )
 
 
-def _short(number: float) -> float:
+def _round_short(number: float) -> float:
     """Round to six significant digits, since a product over many steps can be too small for a fixed number of
     decimals."""
     return float(f"{number:.{_DIGITS}g}")

@@ -18,7 +18,7 @@ const item = () => page().querySelector("ol[data-item]")?.dataset.item;
 const goTo = (step) => {
   step?.focus({ preventScroll: true });
   step?.scrollIntoView({ block: "nearest" });
-  // Where nothing was laid out before, heights are guesses until it is.
+  // Until content has been laid out, its height is a guess.
   step?.scrollIntoView({ block: "nearest" });
 };
 
@@ -66,14 +66,14 @@ const store = (form) => {
   return post("/annotate/adjudicate/decisions", { ...decision, key: keyOf(form, JSON.stringify(decision)) });
 };
 
-// The input in a form; a label only if it differs from the current decision, which may have changed meanwhile.
+// The input in a form. It has a label only if that differs from the current decision, which may have changed in the meantime.
 const entered = (step) => {
   const values = Object.fromEntries(new FormData(step.querySelector("form")));
   if (step.querySelector("input[name=label]:checked")?.defaultChecked) delete values.label;
   return [step.dataset.step, values];
 };
 
-// Input in the forms of other steps stays.
+// Input in the forms of other steps is kept.
 const typed = (but) => steps().filter((step) => step.dataset.step !== but).map(entered);
 
 const restore = (values) => {
@@ -93,7 +93,7 @@ const draw = async (but) => {
   const text = response?.ok ? await response.text().catch(() => null) : null;
   if (text === null) return false;
   const shown = new DOMParser().parseFromString(text, "text/html").querySelector("#adjudicate");
-  // Once the trace has no disagreement left the page shows another one, without any input yet.
+  // Once the trace has no disagreements left, the page shows another one, which has no input yet.
   const isSame = shown.querySelector("ol[data-item]")?.dataset.item === item();
   const values = isSame ? typed(but) : [];
   page().replaceChildren(...shown.childNodes);
@@ -138,7 +138,7 @@ const take = (form) => {
   return decide(form);
 };
 
-// On a step that is decided already, the key only goes on.
+// On a step that is already decided, the key only moves on.
 const takeNext = () => {
   const isLate = pending > 0;
   pending++;
@@ -168,7 +168,7 @@ document.addEventListener("submit", (event) => {
   decide(form);
 });
 
-register({ key: "m", label: "take the majority’s label, and go on", when: isReady, run: takeNext });
+register({ key: "m", label: "take the majority’s label, and continue", when: isReady, run: takeNext });
 for (const [key, label] of labelKeys(page())) {
   const action = label ? `decide ${label}` : "leave it unlabelled";
   register({ key, label: `${action}, then say why`, when: isReady, run: () => choose(label) });

@@ -12,7 +12,7 @@ const page = () => document.querySelector(PAGES);
 
 const show = (message, ...controls) => showNotice(page().querySelector(".told"), message, ...controls);
 
-// The answer to a request; null if there is none, and a message in `told`.
+// The answer to a request; null, with a message in `told`, if there is none.
 const request = async (url, values, told = page().querySelector(".told")) => {
   const response = await post(url, values);
   if (response?.ok) return response.json();

@@ -82,7 +82,7 @@ const listen = (page) => {
     if (page.outbox.events.length || page.texts.typed.size) event.preventDefault();
   };
   window.addEventListener("beforeunload", leaving, { signal: page.life.signal });
-  // Another window of this browser has stored an event; one elsewhere shows only when the person comes back to this one.
+  // Another window of this browser has stored an event. A window elsewhere is noticed only when the person returns to this one.
   const heard = ({ key, newValue }) => newValue === null && isEvent(key, page.person, page.slot) && page.refresh();
   window.addEventListener("storage", heard, { signal: page.life.signal });
   for (const sign of ["focus", "visibilitychange"]) window.addEventListener(sign, () => page.refresh(), { signal: page.life.signal });
@@ -95,7 +95,7 @@ const listen = (page) => {
 
 // If the server refuses an event, the page says why, takes the mark back, and keeps typed texts.
 
-// The event may be fine, but the slot, the guideline or the campaign has changed since the page was loaded.
+// The event may be valid, but the slot, the guideline or the campaign has changed since the page was loaded.
 const HAS_CHANGED = [403, 404, 409];
 
 const here = () => location.pathname + location.search;
@@ -118,7 +118,7 @@ const end = (page, message) => {
 };
 
 const goOn = (page, version) => {
-  const button = element("button", { type: "button", class: "button primary" }, `Go on under version ${version}`);
+  const button = element("button", { type: "button", class: "button primary" }, `Continue under version ${version}`);
   button.addEventListener("click", () => {
     page.guideline = version;
     show(page, "");
@@ -134,7 +134,7 @@ const showGuideline = async (page, version) => {
   const details = page.section.querySelector("details.guideline");
   details.innerHTML = await response.text();
   details.open = true;
-  const message = "The guideline has changed: the new one is shown above. Your labels since then are stored when you go on.";
+  const message = "The guideline has changed: the new one is shown above. Your labels since then are stored when you continue.";
   show(page, message, goOn(page, version));
   details.scrollIntoView({ block: "start" });
 };
@@ -155,7 +155,7 @@ const handleRefusal = async (page, event, status, message) => {
   return adopt(page, assignment) && passOver(page, message);
 };
 
-// Show what the server has of the trace, with what another window did. False if nothing more can be stored here.
+// Show the server's state of the trace, including changes from another window. False if nothing more can be stored here.
 const adopt = (page, { expires, state }) => {
   if (expires === null) {
     end(page, state.submitted ? "You submitted this trace in another window." : "You skipped this trace, or withdrew it, in another window.");
@@ -182,11 +182,11 @@ class Labelling {
     this.lost = [];
     this.over = false;
     this.early = false;
-    // The step that was labelled last, until the person goes to another one.
+    // The step that was labelled last, until the person moves to another one.
     this.labelled = null;
     this.away = false;
     this.frame = null;
-    // The number of events answered, whether another window may have done something, and whether that is being asked.
+    // The number of events answered, whether another window may have changed something, and whether a check is running.
     this.answers = 0;
     this.stale = false;
     this.asking = false;
@@ -239,17 +239,17 @@ class Labelling {
     return this.over || this.outbox.events.some(({ kind }) => kind === "submit" || kind === "skip");
   }
 
-  /** True if no step is left to reveal: the server's lists have a place for the next one. */
+  /** True if no step is left to reveal; otherwise the server's lists have an entry for the next one. */
   get isWhole() {
     return this.annotation.revealed >= this.annotation.labels.length;
   }
 
-  /** The first step without a label, -1 if there is none. */
+  /** The first step without a label, or -1 if there is none. */
   firstOpen() {
     return this.annotation.labels.slice(0, this.needed).indexOf(null);
   }
 
-  /** Go to the next step without a label; behind the last one, to the first. */
+  /** Go to the next step without a label; after the last one, to the first. */
   nextOpen() {
     const shown = this.annotation.labels.slice(0, Math.min(this.needed, this.rows.length));
     const open = shown.flatMap((label, step) => (label === null ? [step] : []));
@@ -399,7 +399,7 @@ class Labelling {
     if (this.here === from - 1) this.moveTo(from);
   }
 
-  /** Show what the person did to this trace in another window; once nothing is on its way, which could be in the answer or not. */
+  /** Show what the person did to this trace in another window, once no event is on its way. */
   async refresh() {
     this.stale = true;
     if (document.hidden || this.asking) return;
@@ -477,7 +477,7 @@ class Labelling {
     if (kind === "skip" || this.annotation.flag !== value) this.record(kind, { new: value });
   }
 
-  /** Update the page, once a frame. */
+  /** Update the page, at most once per frame. */
   paint() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;

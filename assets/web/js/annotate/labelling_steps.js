@@ -97,7 +97,7 @@ const paintKinds = (group, label, kind) => {
   for (const chip of group.querySelectorAll("[data-error]")) press(chip, chip.dataset.error === kind);
 };
 
-// Only changed labels have evidence, which stays in view once it is taken back.
+// Only changed labels have evidence, whose field stays in view once it is cleared.
 const paintLink = (field, evidence, over) => {
   const input = field.querySelector("input");
   field.hidden = evidence === null && field.hidden;

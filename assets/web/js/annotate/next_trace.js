@@ -4,10 +4,10 @@ import { html } from "../shared/dom.js";
 import { press } from "../shared/keys.js";
 import { PART } from "./outbox.js";
 
-// Milliseconds after which a key pressed meanwhile no longer counts.
+// Milliseconds after which a recorded key no longer counts.
 const STALE = 2000;
 const listeners = [];
-// The keys pressed since the next content was requested, for which they are meant.
+// The keys pressed since the next content was requested; they are meant for that content.
 let kept = null;
 let isTurning = false;
 
@@ -32,7 +32,7 @@ const show = (text, url) => {
 /** From now on, record keys for the next content. */
 export const keepKeys = () => (kept ??= []);
 
-/** Carry out the recorded keys, on the new content or, if there is none, on the present one. */
+/** Carry out the recorded keys, on the new content or, if there is none, on the current one. */
 export const releaseKeys = () => {
   const events = kept ?? [];
   kept = null;
@@ -49,8 +49,8 @@ const ask = async (url) => {
 };
 
 /**
- * Go to an address of the labelling pages, whose content may be known already. If it cannot be shown in place, the page
- * is loaded, with the error message.
+ * Go to an address of the labelling pages, whose content may already be known. If it cannot be shown in place, the page is
+ * loaded, with the error message.
  */
 export const turnTo = async (url, content = null) => {
   if (isTurning) return;

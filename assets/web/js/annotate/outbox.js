@@ -51,7 +51,7 @@ export const isEvent = (at, person, slot) => at?.startsWith(`${EVENTS}.${person}
 /** The slots for which a person has stored events. */
 export const keptSlots = (person) => [...new Set(keysBelow(`${EVENTS}.${person}.`).map((key) => key.split(".")[3]))];
 
-// After its lease a slot goes to another person, who may use the same browser.
+// After its lease, a slot may go to another person, who may use the same browser.
 const textKey = (person, slot, field) => `${TEXTS}.${person}.${slot}.${field}`;
 
 /** Store the text that a person is typing in a field of a slot; null deletes it. */
@@ -126,7 +126,7 @@ export class Outbox {
     this.changed();
   }
 
-  /** Try at once, without waiting for the end of a pause. */
+  /** Try immediately, without waiting for the end of a pause. */
   hurry() {
     this.pause = FIRST_PAUSE;
     clearTimeout(this.timer);

@@ -18,7 +18,7 @@ const isShown = () => {
 // Keys pressed before the current content has arrived wait for it.
 const waiting = [];
 
-// The row to begin with on a page that a key led to from the one before or after.
+// The row to begin with on a page that was reached by key from the page before or after it.
 let entered = null;
 
 const stepRow = (by) => {
@@ -78,7 +78,7 @@ const fold = () => {
   inPage("button.sheet")?.setAttribute("aria-expanded", open);
 };
 
-// A text that is wider than its box scrolls within it, also by keys. To measure one that is out of sight would lay it out.
+// A text that is wider than its box scrolls within it, also by keys. Measuring one that is out of sight would lay it out.
 const isLaidOut = (text) => text.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
 const reach = (room) => {
   for (const text of room.querySelectorAll(":is(.t, .q):not([tabindex])")) {
@@ -108,7 +108,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("#browse a[data-go]");
   if (!link) return;
   if (event.isTrusted) forget();
-  // A trace may be left before the change to it was noticed.
+  // A trace may be left before the change of address was noticed.
   remember();
 });
 
@@ -130,7 +130,7 @@ document.addEventListener("query", ({ target: form, detail: query }) => {
   }
 });
 
-// Another dataset has other evaluators, classes and metadata. What was asked of verdicts goes with their evaluator.
+// Another dataset has other evaluators, classes and metadata. Conditions on verdicts are dropped with their evaluator.
 document.addEventListener("query", ({ target: form, detail: query }) => {
   const before = form.getAttribute("data-dataset");
   if (before === null || before === query.get("dataset")) return;

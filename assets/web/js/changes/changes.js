@@ -1,5 +1,5 @@
-// The dialog in which a dataset, scores, jobs or a campaign are renamed or deleted. A button with
-// `data-changes` opens it, and the event `changed` tells the page below that it has to be drawn again.
+// The dialog in which a dataset, scores, jobs or a campaign are renamed or deleted. A button with `data-changes` opens it, and
+// the event `changed` tells the page below to redraw itself.
 import { failure, patiently } from "../shared/connection.js";
 import { announce, element, html, showNotice } from "../shared/dom.js";
 
@@ -7,7 +7,7 @@ const DONE = { rename: "renamed", delete: "deleted" };
 
 const close = () => element("form", { method: "dialog" }, element("button", { type: "submit" }, "Close"));
 
-// Fill the dialog with what can be done with the thing at `address`, or with the reason why nothing can.
+// Fill the dialog with the actions for what is at `address`, or with the reason why there are none.
 const fill = async (dialog, address) => {
   dialog.dataset.address = address;
   const response = await patiently(address, {});

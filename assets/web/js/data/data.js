@@ -6,14 +6,14 @@ import { LivePart } from "../live/live_part.js";
 
 // --- sending files ---
 
-// `fetch` does not tell how much it has sent. Throws a TypeError, as `fetch` does, if the connection breaks.
+// `fetch` does not report how much it has sent. Throws a TypeError, like `fetch`, if the connection breaks.
 const sendOnce = (file, show, signal) => new Promise((resolve, reject) => {
   const request = new XMLHttpRequest();
   request.open("POST", `/data/uploads?name=${encodeURIComponent(file.name)}`);
   request.setRequestHeader("content-type", "application/octet-stream");
   request.upload.onprogress = ({ loaded }) => show(loaded);
   request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
-  request.onerror = () => reject(new TypeError("The connection broke."));
+  request.onerror = () => reject(new TypeError("The connection was lost."));
   request.onabort = () => reject(signal.reason);
   signal.onabort = () => request.abort();
   request.send(file);
@@ -51,7 +51,7 @@ const tell = (message) => {
   if (slot) showNotice(slot, message);
 };
 
-// What was added is said where it was added, with a link to each dataset that now exists.
+// Additions are reported where they were made, with a link to each dataset that now exists.
 let adding = [];
 const failures = ({ name }) =>
   [...room().querySelectorAll(".importing li.failed b")].filter((one) => one.textContent.startsWith(`${name} → `)).length;
@@ -97,7 +97,7 @@ const answers = (row) => {
 
 const listed = (row) => JSON.parse(row.dataset.ids || "[]");
 
-// Scores belong to the one file of traces beside them that has all of their ids.
+// Scores belong to the only file of traces in the list that has all of their ids.
 const fillDatasets = () => {
   const traces = ready().filter(({ dataset: { holds } }) => holds === "traces");
   for (const row of ready()) {
@@ -108,7 +108,7 @@ const fillDatasets = () => {
   }
 };
 
-// Text typed meanwhile stays; what was chosen is what the server has read the file with.
+// Text typed in the meantime stays; choices are those with which the server has read the file.
 const put = (row, part) => {
   row.querySelector("[data-refusal]")?.remove();
   update(row, part);
@@ -118,7 +118,7 @@ const put = (row, part) => {
   count();
 };
 
-// Read a file in the way that was chosen among those that it allows.
+// Read a file in the chosen way, one of those that it allows.
 const choose = async (row, reading) => {
   const given = answers(row);
   for (const [name, chosen] of new URLSearchParams(reading)) given.set(name, chosen);
@@ -126,7 +126,7 @@ const choose = async (row, reading) => {
   row.querySelector("[data-reading], select")?.focus({ preventScroll: true });
 };
 
-// Among several requests about a file only the last one counts.
+// Of several requests about a file, only the last one counts.
 const asked = new Map();
 
 const look = async ({ dataset: { upload } }, given = "") => {
@@ -227,7 +227,7 @@ const wanted = (row) => {
 const NAMED = ["dataset", "evaluator", "campaign"];
 const unnamed = (row) => [...row.querySelectorAll("input")].find((field) => NAMED.includes(field.name) && !field.value.trim());
 
-// A file without a name is left where it is, with the empty field marked, and the others are added.
+// A file without a name stays where it is, with the empty field marked, and the others are added.
 const askName = (row, field) => {
   row.querySelector("[data-refusal]")?.remove();
   field.setAttribute("aria-invalid", "true");
@@ -276,7 +276,7 @@ document.addEventListener("change", (event) => {
     take(files);
   } else if (row && event.target.matches("[data-reread]")) {
     const given = answers(row);
-    // What another column holds is told from its values.
+    // What a different column holds is inferred from its values.
     if (event.target.name === "labels") given.delete("labels_as");
     look(row, given);
   }

@@ -3,7 +3,7 @@ import { LivePart } from "../live/live_part.js";
 
 const live = new LivePart("#shelf", () => "/evaluators/state");
 
-// The server asks the hub meanwhile, which may take some seconds; the button keeps its focus.
+// The server is querying the hub, which may take some seconds; the button keeps its focus.
 const send = async (button, address, values) => {
   if (button.getAttribute("aria-disabled") === "true") return false;
   button.setAttribute("aria-disabled", "true");

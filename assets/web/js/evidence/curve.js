@@ -1,4 +1,4 @@
-// The reveal curve as SVG: a number of a step as later steps are revealed.
+// The reveal curve as SVG: a score of a step as later steps are revealed.
 import { drawn } from "../shared/dom.js";
 import { NOTABLE } from "./reveal.js";
 
@@ -8,22 +8,22 @@ const LEFT = 34;
 const RIGHT = 20;
 const TOP = 24;
 const BOTTOM = 28;
-// The most points that all have a number, the number from which points are small, and the most names below the axis.
+// The most points that are all numbered, the number above which points are small, and the most names below the axis.
 const MOST_NUMBERS = 8;
 const MANY = 16;
 const MOST_NAMES = 10;
-// The number of points from which dots would cover the line, so that only those with a number have one, and diamonds only
-// where the one step missing makes a notable difference.
+// The number of points above which dots would cover the line. Then only points with a number have a dot, and diamonds are shown
+// only where the missing step makes a notable difference.
 const CROWDED = 100;
-// How far apart places are that have room for `after 3`.
+// The distance between places that leaves room for `after 3`.
 const WIDE = 72;
 // The width of a number.
 const NUMBER = 32;
 
-// How far apart a threshold and an end of the axis have to be for both to be named.
+// The distance between a threshold and an end of the axis that leaves room to name both.
 const APART = 0.12;
 
-// Where the values of `count` places are.
+// The positions of the values at `count` places.
 const layout = (count) => ({
   x: (place) => (count === 1 ? (LEFT + WIDTH - RIGHT) / 2 : LEFT + (place * (WIDTH - LEFT - RIGHT)) / (count - 1)),
   y: (value) => TOP + (1 - value) * (HEIGHT - TOP - BOTTOM),
@@ -61,7 +61,7 @@ const names = ({ x }, revealed) => {
     );
 };
 
-// The points with a number: all of a few, else the jump and the ends, if there is room.
+// The points with a number: all if they are few, otherwise the jump and the ends, if there is room.
 const numbered = (count, jump, x) => {
   if (count <= MOST_NUMBERS) return new Set(Array(count).keys());
   const chosen = [];

@@ -6,11 +6,11 @@ import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
 import { Player, RevealedJudgment, validityOf } from "./reveal.js";
 
-// Milliseconds between two steps while it plays, of a short trace and of a long one.
+// Milliseconds between two steps during playback, for a short trace and for a long one.
 const PACE = [900, 350];
 const LONG = 20;
 
-// The values of a curve that are read out; of many the ends and the extremes.
+// The values of a curve that are read out; if there are many, the ends and the extremes.
 const MOST_SPOKEN = 30;
 const spoken = (values) => {
   const [first, last, least, most] = [values[0], values.at(-1), Math.min(...values), Math.max(...values)].map((value) => value?.toFixed(2));
@@ -36,7 +36,7 @@ export class Evidence extends RevealedJudgment {
   begin() {
     this.step = Number(this.section.dataset.step);
     this.after = Number(this.section.dataset.after);
-    // True from the press of Play until the last step is revealed: nothing then tells what is still to come.
+    // True from the press of Play until the last step is revealed; until then nothing gives away what is still to come.
     this.hides = false;
   }
 
@@ -76,7 +76,7 @@ export class Evidence extends RevealedJudgment {
     if (after < 0 || after > this.last || step < 0 || step > this.last) return;
     if (step > after && !this.rests.knows(after, step)) return;
     this.player.stop();
-    // Above the diagonal a row is the step that is left out, and nothing is hidden.
+    // Above the diagonal, a row stands for the step that is left out, and nothing is hidden.
     if (step > after) this.rests.leftOut = after;
     else [this.rests.leftOut, this.after] = [null, after];
     this.hides &&= this.after < this.last;
@@ -181,7 +181,7 @@ export class Evidence extends RevealedJudgment {
 
   /** Update the page's address, and that of the file. */
   address() {
-    // Steps that are left out may be answered when another page is open.
+    // Scores with steps left out may arrive when another page is open.
     if (!this.section.isConnected) return;
     const change = (url) => {
       const query = new URLSearchParams(url.search);

@@ -1,16 +1,16 @@
-// The hindsight matrix as a table: a row for each step revealed, and a column for each step. Of a long solution, steps
-// stand in groups, of which the one with the chosen step and the one with the row in view are open.
+// The hindsight matrix as a table: a row for each step revealed, and a column for each step. Steps of a long solution are
+// grouped; the group with the chosen step and the one with the row in view are open.
 //
-// A group of rows is its last row, and a group of columns the worst of its steps: so each cell is that of a row and a step.
+// A group of rows shows its last row, and a group of columns its worst step, so each cell belongs to a row and a step.
 import { element } from "../shared/dom.js";
 import { colourCell, NOTABLE, signed } from "./reveal.js";
 
-// The most names beside the matrix that do not touch.
+// The most names that fit beside the matrix without touching.
 const MOST_NAMES = 20;
 
 const single = (place) => ({ from: place, to: place });
 
-// The spans of an axis in groups, of which that with the place `open` is divided into its steps.
+// The spans of an axis in groups; the group with the place `open` is divided into its steps.
 const spansOf = (count, open) => {
   const size = Math.ceil(Math.sqrt(count));
   return [...Array(Math.ceil(count / size)).keys()].flatMap((group) => {
@@ -28,7 +28,7 @@ export class Matrix {
     this.table = page.section.querySelector(".matrix table");
     // Words for cells with failing equations, as [row, column, words].
     this.marked = JSON.parse(page.section.dataset.marked);
-    // The server draws all cells unless they are too many.
+    // The server draws all cells unless there are too many.
     this.isGrouped = !this.table.tBodies[0].rows.length;
     this.table.classList.toggle("grouped", this.isGrouped);
     this.drawn = "";
@@ -39,7 +39,7 @@ export class Matrix {
     return this.isGrouped ? spansOf(count, open) : [...Array(count).keys()].map(single);
   }
 
-  /** The row in view: the one that a left-out step has, or else the last one revealed, or that of the chosen step. */
+  /** The row in view: that of a left-out step, or else the last one revealed, or that of the chosen step. */
   get row() {
     const { page } = this;
     return page.rests.leftOut ?? Math.max(page.after, page.step);
@@ -76,7 +76,7 @@ export class Matrix {
     return element("th", attributes, element("span", {}, "after "), last);
   }
 
-  // The cell of a row and a column with what it stands for, or null where there is nothing.
+  // The cell of a row and a column with its meaning, or null where there is none.
   cell(row, column) {
     const { page } = this;
     if (column.from > row.to) return page.rests.rows ? this.restCell(row, column) : null;
@@ -110,7 +110,7 @@ export class Matrix {
     return { ...(group && { "data-group": "" }), ...(isOnline && { "data-online": "" }), ...(found && { "data-equation": "", title: found[2] }) };
   }
 
-  // Above the diagonal: the change of the column's step without the row's, of groups the largest loss.
+  // Above the diagonal: the change of the column's step without the row's; for groups, the largest loss.
   restCell(row, column) {
     const { page } = this;
     const { rests, names } = page;

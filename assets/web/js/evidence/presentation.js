@@ -6,7 +6,7 @@ import { isValid } from "../shared/verdicts.js";
 import { Evidence } from "./evidence.js";
 import { NOTABLE } from "./reveal.js";
 
-// Milliseconds between two steps while it plays.
+// Milliseconds between two steps during playback.
 const PACE = 5000;
 // The places in an address at which everything is revealed.
 const ENDS = ["evidence", "note", "gold"];
@@ -17,7 +17,7 @@ class Presentation extends Evidence {
   begin() {
     const { present, step } = this.section.dataset;
     this.focus = Number(step);
-    // Unlike on the page, what is not revealed stays hidden also while nothing plays.
+    // Unlike on the page, what is not revealed stays hidden even when nothing is playing.
     this.hides = !ENDS.includes(present);
     this.after = this.hides ? this.names.indexOf(present) : this.last;
     this.step = this.hides ? this.mostMoved() : this.focus;
@@ -27,7 +27,7 @@ class Presentation extends Evidence {
     return PACE;
   }
 
-  /** Reveal so many more steps, or take as many back. After the last one come the conclusions. */
+  /** Reveal this many more steps, or hide as many again. The conclusions follow the last one. */
   move(by) {
     const place = (this.hides ? this.after : this.last + 1) + by;
     this.hides = place <= this.last;
@@ -38,7 +38,7 @@ class Presentation extends Evidence {
     (this.hides ? this.items[this.after] : accused)?.scrollIntoView({ block: "nearest" });
   }
 
-  /** The step whose verdict the last step revealed has moved most, or that step itself. */
+  /** The step whose verdict was moved most by the last step revealed, or that step itself. */
   mostMoved() {
     const change = (step) => Math.abs(this.number(this.after, step) - this.number(this.after - 1, step));
     const earlier = [...this.names.keys()].slice(0, Math.max(this.after, 0)).filter((step) => change(step) >= NOTABLE);

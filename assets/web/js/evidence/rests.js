@@ -1,9 +1,9 @@
-// What rests on what: the scores of a trace with each step left out, above the diagonal of the matrix, beside the steps
-// as arcs, and in words.
+// Which step rests on which: the scores of a trace with each step left out, above the diagonal of the matrix, as arcs beside
+// the steps, and in words.
 import { drawn, setText } from "../shared/dom.js";
 import { NOTABLE, readProbs, signed, validityOf } from "./reveal.js";
 
-// How far apart the arcs of neighbouring steps are, in parts of the room that they have beside the steps.
+// The distance between the arcs of neighbouring steps, as a fraction of the room beside the steps.
 const NEAR = 0.22;
 
 export class Rests {
@@ -14,7 +14,7 @@ export class Rests {
     new ResizeObserver(() => this.rows && this.drawArcs()).observe(this.list);
   }
 
-  /** Show what the page says itself, or ask the server, unless a button offers to. */
+  /** Show the scores that the page has, or request them from the server, unless a button offers to do so. */
   learn() {
     const { leftOut, ask } = this.section.dataset;
     const offer = this.section.querySelector("button.offer");
@@ -26,7 +26,7 @@ export class Rests {
     const { ask } = this.section.dataset;
     if (!ask) return;
     if (button) button.hidden = true;
-    // Room for what the answer brings, or it would move what is below.
+    // Reserve room for the answer, which would otherwise move what is below.
     this.section.classList.add("asks");
     for (const item of this.section.querySelectorAll(".of-rest")) item.hidden = false;
     this.list.parentElement.classList.add("with-arcs");
@@ -53,7 +53,7 @@ export class Rests {
     this.page.show();
   }
 
-  /** Where later steps change nothing, begin with the step on which most rests. */
+  /** If later steps change nothing, begin with the step on which most others rest. */
   focus() {
     const { page, section } = this;
     if (!section.querySelector(".say.constant") || new URLSearchParams(location.search).has("step")) return;
@@ -79,18 +79,18 @@ export class Rests {
     return (this.rows?.[leftOut]?.[step] ?? null) !== null;
   }
 
-  /** A step's probabilities without each later one in turn, null for one that is not known; undefined if none is. */
+  /** A step's probabilities without each later step in turn, null for an unknown one; undefined if none is known. */
   later(step) {
     return this.rows?.slice(step + 1).map((row) => (row[step] === null ? null : readProbs(row[step])));
   }
 
-  /** The change of a step's validity without another one. */
+  /** The change of a step's validity without another step. */
   change(leftOut, step) {
     const { page } = this;
     return this.without(leftOut, step) - page.number(page.last, step);
   }
 
-  /** The validity of a step without another one. */
+  /** The validity of a step without another step. */
   without(leftOut, step) {
     return validityOf(readProbs(this.rows[leftOut][step]));
   }
@@ -100,7 +100,7 @@ export class Rests {
     this.drawArcs();
   }
 
-  // The pairs of a step that is left out and another one that loses validity.
+  // The pairs of a step that is left out and a step that loses validity.
   notable() {
     const { page } = this;
     const places = page.names.map((_, i) => i);

@@ -12,8 +12,8 @@ const LABELS = ["neg", "neu", "pos"];
 const readTriangle = (rows) => (row, column) => readProbs(rows[row][column] ?? [0, 0, 0]);
 
 /**
- * The same of a triangle that is packed: the numbers of its rows one after another, in single precision and base64. Of a
- * constant one, in which later steps change nothing, it is the last row alone.
+ * The same for a packed triangle: the numbers of its rows one after another, in single precision and base64. For a constant
+ * one, in which later steps change nothing, it is only the last row.
  */
 const readPacked = ({ triangle, constant }) => {
   const letters = atob(triangle);
@@ -25,7 +25,7 @@ const readPacked = ({ triangle, constant }) => {
   return (row, column) => cell((row * (row + 1)) / 2 + column);
 };
 
-/** The three numbers of an entry: of validity alone, or of a label alone, those that it stands for. */
+/** The three numbers of an entry; a validity or a label alone is expanded to the numbers that it stands for. */
 export const readProbs = (entry) => {
   if (typeof entry === "string") return LABELS.map((label) => Number(label === entry));
   return (typeof entry === "number" ? [1 - entry, 0, entry] : entry).map(Math.fround);

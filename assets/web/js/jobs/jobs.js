@@ -23,7 +23,7 @@ document.addEventListener("submit", (event) => {
   // Not `form.dataset`, which is the field of that name.
   const address = form.getAttribute("data-post");
   if (!form.hasAttribute("data-leads")) return void live.post(form, address, valuesOf(form));
-  // The form is on a page that then shows how far the job is.
+  // The form is on a page that then shows the job's progress.
   post(address, valuesOf(form)).then(() => location.reload(), (error) => say(error.message));
 });
 

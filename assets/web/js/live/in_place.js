@@ -1,11 +1,11 @@
-// Updating a part of a page in place. What the server sends again is compared with what it sent before, and only the
-// differences are applied: a press, a selection, a field and a scroll position that are in use outlast the update, and
-// so does what scripts have changed since, such as the order of a table.
+// Updating a part of a page in place. What the server sends is compared with what it sent before, and only the differences are
+// applied. A press, a selection, a field or a scroll position in use survives the update, and so do changes by scripts, such as
+// the order of a table.
 
 /** The card of a name (`data-card`), or null. */
 export const cardOf = (name) => (name ? document.querySelector(`[data-card="${CSS.escape(name)}"]`) : null);
 
-// For each place, what the server sent last; and for each node of that, the node of the page which shows it.
+// For each place, what the server sent last; and for each node of that, the node of the page that shows it.
 const sent = new WeakMap();
 const shownBy = new WeakMap();
 
@@ -17,16 +17,16 @@ const pair = (theirs, ours) => {
 
 const copyOf = (node) => pair(node, document.importNode(node, true));
 
-// A button for something else is another button: a press that has begun on the one must not end on the other.
+// A button for something else is a different button: a press that began on one must not end on the other.
 const NAMES = ["id", "href", "name", "type", "data-key", "data-card", "data-post", "data-fetch", "data-mend", "data-changes"];
 const keyOf = (node) => {
   const names = NAMES.map((name) => node.getAttribute?.(name) ?? "");
-  // A chosen option stays chosen where others come and go before it.
+  // A chosen option stays chosen when others before it come and go.
   const value = node.nodeName === "OPTION" ? node.value : "";
   return [node.nodeName, ...names, node.control?.name ?? "", value].join(" ");
 };
 
-// For each new node the old one that it continues: of those with its key one of its class, or else any.
+// For each new node, the old one that it continues: one with the same key, preferably of the same class.
 const match = (olds, news) => {
   const left = Map.groupBy(olds, keyOf);
   const matches = new Map();
@@ -101,8 +101,8 @@ export const remember = (place) => {
 };
 
 /**
- * Change the element `place` into `next`, which is such an element or, as a fragment, its content. Where the focused
- * button has gone, the first one of its card (`data-card`) takes the focus.
+ * Change the element `place` into `next`, which is such an element or, as a fragment, its content. If the focused button is
+ * gone, the first one of its card (`data-card`) takes the focus.
  */
 export const update = (place, next) => {
   const active = place.contains(document.activeElement) ? document.activeElement : null;

@@ -4,10 +4,9 @@ import { element, html, onArrival, showNotice } from "../shared/dom.js";
 import { cardOf, remember, update } from "./in_place.js";
 
 /**
- * Refreshes `.state` in the element `selector` of a page from the address that `address` returns, every `pace`
- * milliseconds: without end, or while something in it is `[data-working]`, after which `onIdle` is called.
- *
- * A refusal is told in the card of the button that was pressed (`data-card`); without a card, in the `.said` of the page.
+ * Refreshes `.state` in the element `selector` of a page from the address that `address` returns, every `pace` milliseconds:
+ * forever, or while something in it is `[data-working]`, after which `onIdle` is called. A refusal is shown in the card of the
+ * button that was pressed (`data-card`) or, without a card, in the `.said` of the page.
  */
 export class LivePart {
   constructor(selector, address, { pace = 1000, isEndless = false, onIdle = () => {} } = {}) {
@@ -21,7 +20,7 @@ export class LivePart {
     return document.querySelector(this.selector);
   }
 
-  // For a page that was just drawn, and that scripts have not changed yet.
+  // For a page that has just been drawn, and that scripts have not changed yet.
   start() {
     this.shown = "";
     const state = this.room().querySelector(".state");
@@ -29,7 +28,7 @@ export class LivePart {
     if (this.isEndless || this.room().querySelector("[data-working]")) this.follow();
   }
 
-  /** Send values for a button, and show what has come of it. Returns true if they were accepted. */
+  /** Send values for a button, and show the outcome. Returns true if they were accepted. */
   async post(button, address, values) {
     const tell = (message) => this.tell(button, message);
     try {
@@ -56,7 +55,7 @@ export class LivePart {
     return (cardOf(this.card) ?? this.room())?.querySelector(".said");
   }
 
-  // Show the message, also after the card was drawn again.
+  // Show the message, even if the card was redrawn.
   put() {
     const card = cardOf(this.card);
     if (this.message && this.place()?.textContent === this.message) return;
@@ -65,18 +64,18 @@ export class LivePart {
     if (this.place()) showNotice(this.place(), this.message);
   }
 
-  // What was pressed stays where it is on the screen.
+  // The pressed button stays where it is on the screen.
   replace(state, text) {
     const top = cardOf(this.card)?.getBoundingClientRect().top;
     update(state, html(text));
     const card = cardOf(this.card);
     const stay = () => card?.isConnected && top !== undefined && scrollBy({ top: card.getBoundingClientRect().top - top, behavior: "instant" });
-    // The browser itself holds the place of what it shows, and a table is sorted in the next frame.
+    // The browser itself keeps its scroll position, and a table is sorted in the next frame.
     requestAnimationFrame(() => requestAnimationFrame(stay));
     if (this.message) this.put();
   }
 
-  /** Refresh now: after the requests before, which may not know yet what was just done. Returns true if work goes on. */
+  /** Refresh now, after earlier requests, whose answers may miss what was just done. Returns true if work continues. */
   ask() {
     const ask = () => this.refresh();
     return (this.asking = this.asking.then(ask, ask));

@@ -5,7 +5,7 @@
 const PAPER = "#ffffff";
 const ON_PAPER = "#1d2430";
 const LINES_ON_PAPER = "#d5dae0";
-// The font of pictures: of these families one is nearly everywhere, and all have the same widths.
+// The font of pictures: one of these families is available nearly everywhere, and all have the same widths.
 const PICTURE_FONT = 'Arial, Helvetica, "Liberation Sans", Arimo, sans-serif';
 const SIZE = { width: 760, height: 480 };
 const LEGEND = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, xanchor: "left" };
@@ -43,7 +43,7 @@ const onPaper = (plot) => {
   return { data, layout: changed };
 };
 
-// Open the print dialog, which saves as PDF, for a picture alone on a page of its size; `svg` is its text.
+// Open the print dialog, which can save as PDF, for a picture alone on a page of its size; `svg` is its text.
 const printPicture = (svg, { width, height }) => {
   const page = document.createElement("div");
   page.className = "picture-page";

@@ -4,7 +4,7 @@ import { drawWhenNear } from "./figures.js";
 
 const page = () => document.querySelector("#results");
 
-// Plotly has megabytes that no other page needs.
+// Plotly takes megabytes that no other page needs.
 let plotly = null;
 const load = (source) =>
   (plotly ??= new Promise((resolve, reject) => {

@@ -62,7 +62,7 @@ const begin = (row) => {
   area.setSelectionRange(text.length, text.length);
 };
 
-// The cell shows the text again, as in the last result if that has the same text.
+// The cell shows the text again, as in the last result if it has the same text.
 const close = () => {
   const { cell, content, scored, shown } = edit;
   clearTimeout(timer);
@@ -129,4 +129,4 @@ document.addEventListener("input", ({ target }) => {
 
 document.addEventListener("focusout", ({ target }) => target === edit?.area && target.isConnected && finish());
 
-register({ key: "Escape", label: "give up the edit of a step", when: isEditingRow, within: "#result ol.steps textarea", run: cancel });
+register({ key: "Escape", label: "cancel the edit of a step", when: isEditingRow, within: "#result ol.steps textarea", run: cancel });

@@ -9,9 +9,9 @@ import { abandon, finish, isEditingRow, morph, onRowEdit, putAround } from "./ro
 import { adoptSolution, onSteps, putSolution, settleSolution, solutionState, solutionSteps, within } from "./solution.js";
 import { endEdit } from "./steps.js";
 
-// Without one, the server's own holds.
+// Without one, the server's own applies.
 let thresholds = {};
-// True if the result has every prefix of a long solution, because the person asked for it.
+// True if the result includes every prefix of a long solution, because the person asked for it.
 let hasEvery = false;
 // While a step of a result is edited, the comparison stays with the result before the edit.
 let base = null;
@@ -32,8 +32,8 @@ const state = () => ({
   token: result()?.dataset.token ?? "",
 });
 
-// A result is of what was entered then, which may have changed since. A text is the same before it is split, and steps
-// are before their text is written.
+// A result belongs to what was entered then, which may have changed since. A text counts as the same before it is split, and
+// steps before their text is written.
 let scored = null;
 const entered = () => ({
   problem: within(problem().value).trim(),
@@ -48,11 +48,11 @@ const markStale = () => {
   if (now.solution === scored.solution) scored.steps = now.steps;
 };
 
-// Milliseconds without a change after which the cost is asked for, and characters below which it is always small.
+// Milliseconds without a change after which the cost is requested, and characters below which it is always small.
 const PAUSE = 300;
 const SHORT = 500;
 
-/** Tell what a long solution takes, once it rests. */
+/** Show the cost of a long solution, once typing pauses. */
 const tellCost = latest(async (signal, state) => {
   await new Promise((resolve) => setTimeout(resolve, PAUSE));
   if (signal.aborted) return;
@@ -66,7 +66,7 @@ const tellCost = latest(async (signal, state) => {
 
 const tell = (text) => setText(part("scoring"), text);
 
-// The sentence that heads the result is read out, and stands there alone.
+// Of the result, only the sentence that heads it is read out.
 const tellResult = () => {
   tell("");
   announce(document.querySelector("#result .conclusion")?.dataset.said ?? "");
@@ -75,7 +75,7 @@ const tellResult = () => {
 // A busy button can be pressed again, and the last press counts.
 const setBusy = (isBusy) => {
   setText(part("score"), isBusy ? "Scoring" : "Score");
-  // Until the result says something, and without moving what is below.
+  // Shown until the result has content, without moving what is below.
   if (isBusy) setText(part("scoring"), "\u00a0");
   part("score").setAttribute("aria-busy", String(isBusy));
   part("result").setAttribute("aria-busy", String(isBusy));
@@ -88,7 +88,7 @@ const address = (section) => {
   return `/?${new URLSearchParams({ s: token, ...(before && { before }) })}`;
 };
 
-// True if what stands behind *More* is open, which the next result keeps.
+// True if *More* is open, which the next result keeps.
 let isMoreOpen = false;
 document.addEventListener("toggle", ({ target }) => { if (target.matches(".further")) isMoreOpen = target.open; }, true);
 
@@ -104,7 +104,7 @@ const settleResult = (how) => {
     history[how](null, "", address(section));
 };
 
-// The first picture is of what is seen at once: steps further down follow when it has been painted, two frames later.
+// The first paint covers what is visible at once; steps further down follow two frames later.
 let painted = 0;
 const showFirst = () => {
   part("result").classList.add("arriving");
@@ -123,7 +123,7 @@ const put = (text, how, from = entered()) => {
   const content = html(text);
   drawMaths(content);
   const next = content.querySelector("section.scored");
-  // What was refused is said at the button.
+  // A refusal is shown at the button.
   part("refusal").replaceChildren(...(next ? [] : content.children));
   const isAround = next && isEditingRow() && putAround(result(), next);
   if (!isAround) {
@@ -153,7 +153,7 @@ const QUICK = 2000;
 let took = 0;
 const isQuick = () => took < QUICK;
 
-// What is known of a result that takes long is shown while the request for it runs.
+// Partial results are shown while the request for a slow result is running.
 const SOON = 500;
 const follow = async (run, request, isPressed) => {
   const ended = new AbortController();
@@ -171,14 +171,14 @@ const follow = async (run, request, isPressed) => {
   }
 };
 
-/** The answer to a request that is known to the server under a key, and followed by it. */
+/** The answer to a request that the server knows by a key, under which its progress is followed. */
 const followed = (name, values, signal, run, how) => {
   const request = ask(name, values, signal);
   follow(run, request, how === "pushState");
   return request;
 };
 
-// No page over plain HTTP from another machine has `randomUUID`.
+// A page over plain HTTP from another machine has no `randomUUID`.
 const newRun = () => [...crypto.getRandomValues(new Uint32Array(4))].map((number) => number.toString(36)).join("-");
 
 const score = latest(async (signal, how, every) => {
@@ -190,7 +190,7 @@ const score = latest(async (signal, how, every) => {
   const answer = await followed("score", { ...state(), run, every }, signal, run, how);
   if (signal.aborted) return;
   took = performance.now() - start;
-  // Unless the steps have changed meanwhile.
+  // Unless the steps have changed in the meantime.
   const isSame = isSameEntry(entered(), from);
   if (sent.steps && sent.steps === solutionState().steps) putSolution(answer.text, answer.steps);
   hasEvery = Boolean(every);
@@ -207,8 +207,8 @@ const scoreNow = async (how, every = false) => {
   return isScored;
 };
 
-// What was asked for comes into sight: a result from its beginning, an error with the button. Others that change the
-// page when it has changed do so before, in the same frame, so that it is laid out once.
+// What was requested is scrolled into view: a result from its beginning, an error with the button. Listeners that also change
+// the page do so before, in the same frame, so that it is laid out once.
 const reveal = () => requestAnimationFrame(bringIntoSight);
 
 const bringIntoSight = () => {
@@ -331,7 +331,7 @@ document.addEventListener("click", (event) => {
     finish();
     return void openNow(new URL(example.href).search, chosen(), "pushState").then((isOpened) => isOpened && reveal());
   }
-  // The link leads to where one is; Back would then lead to the page without the result.
+  // The link leads to the current page; Back would then lead to the page without the result.
   const link = event.target.closest?.("#result a.link");
   if (link && isPlain(event)) {
     event.preventDefault();
@@ -362,7 +362,7 @@ const save = latest((signal, values) => ask("save", values, signal));
 
 register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score"), within: IN_TEXT, run: () => press() });
 
-// What is typed but not scored survives a reload and a look at another page, and so does a result too long for a link.
+// Text that is typed but not scored survives a reload and a visit to another page, and so does a result too long for a link.
 const TYPED = "stepsight.typed";
 const here = () => location.pathname + location.search;
 const boxesOf = () => [problem(), document.querySelector("#solution textarea")];
@@ -397,7 +397,7 @@ if (part("score")) {
   window.addEventListener("popstate", openAddress);
   const isLate = wasMoved || "late" in part("result").dataset;
   const opened = isLate ? openAddress() : Promise.resolve(settleResult("replaceState"));
-  // A permalink is followed for its result. A reload stays where it was, and so does a page that was scrolled meanwhile.
+  // A permalink is opened to see its result. A reload keeps its scroll position, and so does a page scrolled since.
   const isFollowed = performance.getEntriesByType("navigation")[0]?.type === "navigate";
   if (isFollowed && new URLSearchParams(location.search).has("s")) opened.then(() => scrollY || reveal());
 }

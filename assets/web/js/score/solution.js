@@ -46,7 +46,7 @@ const readSteps = () => {
 
 const longest = () => Number(box().dataset.longest);
 
-/** As much of a text as the server needs to say that it is too long. */
+/** As much of a text as the server needs to reject it as too long. */
 export const within = (typed) => typed.slice(0, longest() + 1);
 
 // Milliseconds to wait for more of the text.
@@ -59,7 +59,7 @@ const split = latest(async (signal, typed, thinking = judgesThinking) => {
   if (typed === box().value) draw(answer.steps);
 });
 
-/** Put a text, and its split if that is known, into the page. */
+/** Put a text, and its split if known, into the page. */
 export const putSolution = (written, html) => {
   write.end();
   text = box().value = written;
@@ -75,7 +75,7 @@ const write = latest(async (signal) => {
   if (!signal.aborted) putSolution(answer.text, answer.steps);
 });
 
-/** Have the text of edited steps written, unless it is already. */
+/** Have the server write the text of edited steps, unless that is done. */
 export const settleSolution = () => text === null && write();
 
 /** The solution for a request: its text, or its steps if the text is not written yet. */
@@ -87,7 +87,7 @@ const set = (changed) => {
   return tell(false);
 };
 
-/** Change the steps, with undo; with `isWritten` the caller takes care of their text. */
+/** Change the steps, with undo; with `isWritten`, the caller takes care of their text. */
 export const changeSteps = (changed, isWritten = false) => {
   past.push(now());
   future.length = 0;
@@ -124,7 +124,7 @@ document.addEventListener("click", ({ target }) => {
   if (button) split(box().value, Boolean(button.dataset.thinking));
 });
 
-// Chromium takes seconds to find the direction of a long text (minutes, of 2 MB), and blocks the page meanwhile.
+// Chromium takes seconds to find the direction of a long text (minutes for 2 MB), and blocks the page during that time.
 const LONG = 20000;
 const FROM_RIGHT = /^\P{L}*[\p{Script=Arabic}\p{Script=Hebrew}]/u;
 

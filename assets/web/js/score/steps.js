@@ -7,11 +7,11 @@ import { canRedo, canUndo, changeSteps, isSame, onSteps, redo, solutionSteps, un
 
 let chosen = -1;
 let editing = false;
-// True if the edit is of a new step.
+// True if a new step is being edited.
 let inserting = false;
 // The target of the focus once the next list is drawn.
 let focus = null;
-// The text areas of the edited step, which stay when the list is redrawn meanwhile.
+// The text areas of the edited step, which are kept when the list is redrawn.
 let open = null;
 // The steps after the last change here.
 let own = null;
@@ -96,7 +96,7 @@ const stop = () => ([editing, inserting, open] = [false, false, null]);
 
 const hasFocus = () => preview().contains(document.activeElement);
 
-// A list from the text or a result is a new one; one that was changed here is drawn as it was left.
+// A list from the text or from a result is new; a list that was changed here is drawn as it was left.
 const drawn = () => {
   if (own && isSame(own, solutionSteps())) return dress();
   [chosen, own, focus] = [-1, null, null];
@@ -125,7 +125,7 @@ const change = (place, then, edit) => {
   chosen = Math.max(-1, Math.min(place, steps.length - 1));
   focus = then;
   changeSteps(steps);
-  // At once, so that no key is lost before the steps are drawn.
+  // Done immediately, so that no key is lost before the steps are drawn.
   dress();
 };
 

@@ -1,11 +1,11 @@
-// Requests to the server; while it does not answer, the page says so and the request waits.
+// Requests to the server. While it does not answer, the page says so and the request waits.
 import { element } from "./dom.js";
 
 export const AWAY = "The server does not answer. This page continues when it does.";
 /** Milliseconds until a request is repeated. */
 export const AGAIN = 800;
 
-// The control used last: a message stands beside it while it is in sight, otherwise in a corner.
+// The control used last: a message appears beside it while it is in view, otherwise in a corner.
 let used = null;
 const note = ({ target }) => {
   if (target.getBoundingClientRect) used = { target, box: target.getBoundingClientRect() };
@@ -15,7 +15,7 @@ for (const name of ["click", "change", "submit"]) addEventListener(name, note, t
 const EDGE = 16;
 
 const putBeside = (notice) => {
-  // What was drawn again meanwhile is about where it was.
+  // Whatever was redrawn in the meantime is roughly where it was.
   const { top, bottom, left } = used.target.isConnected ? used.target.getBoundingClientRect() : used.box;
   const { height, width } = notice.getBoundingClientRect();
   if (bottom < 0 || top > innerHeight) return;
@@ -25,7 +25,7 @@ const putBeside = (notice) => {
   notice.style.inset = `${place}px auto auto ${Math.max(EDGE, Math.min(left, innerWidth - width - EDGE))}px`;
 };
 
-/** Show a message over the page, beside what was pressed, or none. */
+/** Show a message over the page, beside what was pressed; an empty one clears it. */
 export const say = (message) => {
   const earlier = document.querySelector("body > .away");
   if (earlier && earlier.textContent === message) return;
@@ -45,7 +45,7 @@ export const failure = async (response) => {
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, AGAIN));
 
-/** As `fetch`, repeated until the server answers, for requests that may be sent twice. `tell` shows a message. */
+/** Like `fetch`, but repeated until the server answers, for requests that may be sent twice. `tell` shows a message. */
 export const patiently = async (address, options, tell = say) => {
   for (;;) {
     try {

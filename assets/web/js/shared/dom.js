@@ -19,18 +19,18 @@ export const template = (text) => Object.assign(document.createElement("template
 /** The elements of an HTML text as a fragment. */
 export const html = (text) => template(text).content;
 
-/** Set a node's text; setting the same text is no change of the page. */
+/** Set a node's text; setting the same text does not count as a change of the page. */
 export const setText = (node, text) => {
   if (node.textContent !== text) node.textContent = text;
 };
 
-// What makes a control of new content the same as one before it.
+// What identifies a control of new content with one of the old content.
 const nameOf = (node) =>
   node.dataset.key ?? [node.tagName, node.getAttribute("href"), node.getAttribute("aria-label") ?? (node.name || node.textContent)].join(" ");
 
 /**
- * Replace the content of `room`. The focus moves to the same control in the new content, and with it what is being typed into a
- * field; what was unfolded stays so, and the place on the screen stays.
+ * Replace the content of `room`. The focus moves to the same control in the new content, together with text being typed into a
+ * field. Unfolded details stay open, and the position on the screen is kept.
  */
 export const replaceContent = (room, content) => {
   const held = room.contains(document.activeElement) ? document.activeElement : null;
@@ -44,7 +44,7 @@ export const replaceContent = (room, content) => {
   same?.focus({ preventScroll: true });
 };
 
-/** Show a message with controls in `place`, in sight; an empty message clears it. */
+/** Show a message with controls in `place`, and scroll it into view; an empty message clears it. */
 export const showNotice = (place, message, ...controls) => {
   const spaced = controls.flatMap((control) => [" ", control]);
   place.replaceChildren(...(message ? [element("div", { class: "notice", role: "alert" }, message, ...spaced)] : []));
@@ -64,7 +64,7 @@ export const announce = (sentence) => {
   if (place) setText(place, shortened(sentence));
 };
 
-// Listeners are told of changes of the page, at most once a frame.
+// Listeners are notified of changes of the page, at most once per frame.
 const listeners = [];
 let waiting = false;
 

@@ -1,10 +1,10 @@
-// Hints explain a word, beside it, while a pointer, the focus or a finger is on it. Each text is once in the page, in a
-// popover (`terms.html`) that elements name with `data-hint`. Without this script, pressing a term shows its hint in the
-// middle of the window.
+// Hints explain a word, next to it, while a pointer, the focus or a finger is on it. Each text is in the page once, in a
+// popover (`terms.html`) that elements name with `data-hint`. Without this script, pressing a term shows its hint in the middle
+// of the window.
 import { onChange } from "./dom.js";
 import { readKey } from "./keys.js";
 
-// Milliseconds that a pointer rests before a hint appears, and that it has for moving to the hint.
+// Milliseconds that a pointer must rest before a hint appears, and that it has to move to the hint.
 const REST = 200;
 // Pixels between the hint and the word, and between the hint and the edge of the window.
 const GAP = 6;
@@ -16,7 +16,7 @@ let timer = 0;
 
 const termOf = (target) => target.closest?.("[data-hint]") ?? null;
 
-// Above the word, since people read on below it; below it where there is no room.
+// Above the word, since people continue reading below it; below the word if there is no room.
 const place = () => {
   const at = term.getBoundingClientRect();
   const { width, height } = hint.getBoundingClientRect();
@@ -69,14 +69,14 @@ document.addEventListener("focusout", ({ target }) => term?.contains(target) && 
 document.addEventListener("beforetoggle", ({ target, newState }) => {
   if (target === hint && newState === "closed") [term, hint] = [null, null];
 }, true);
-// Safari gives a button that is pressed no focus.
+// Safari does not focus a button that is pressed.
 document.addEventListener("click", ({ target }) => termOf(target) && show(termOf(target)));
 
 addEventListener("scroll", () => term && place(), { capture: true, passive: true });
 addEventListener("resize", () => term && place());
 onChange(() => term && !term.isConnected && hide());
 
-// What details hold comes into sight when they are opened.
+// The content of details is scrolled into view when they are opened.
 document.addEventListener("click", ({ target }) => {
   const details = target.closest?.("summary")?.parentElement;
   if (!details) return;
@@ -87,8 +87,8 @@ document.addEventListener("click", ({ target }) => {
   });
 });
 
-// Details that open over the page close by Escape and by a press elsewhere; opening one closes the others, as they share
-// their name.
+// Details that open over the page are closed by Escape and by a press elsewhere. Opening one closes the others, since they
+// share a name.
 const popup = () => document.querySelector("details[name=popup][open]");
 
 document.addEventListener("pointerdown", ({ target }) => {

@@ -1,4 +1,4 @@
-// The keys of a page: pages register theirs here, and `?` lists them. Whatever else listens to keys reads them by `readKey`.
+// The keys of a page: pages register theirs here, and `?` lists them. Other listeners read keys with `readKey`.
 import { element } from "./dom.js";
 
 const entries = [];
@@ -27,8 +27,8 @@ const digit = (character) => {
 
 const isForeign = (character) => /[\p{L}\p{M}]/u.test(character) && !/[\p{Script=Latin}\p{Script=Inherited}\p{Script=Common}]/u.test(character);
 
-// What a key enters, in ASCII where possible: full-width characters and the digits of all scripts; and in place of a letter
-// that is not Latin, what is in its place on a keyboard with Latin ones.
+// What a key enters, in ASCII where possible: full-width characters and the digits of all scripts are converted, and a
+// non-Latin letter is replaced by what is in its place on a Latin keyboard.
 const inAscii = (entered, { code, shiftKey }) => {
   const character = /[\u3000\uff01-\uff5e]/.test(entered) ? entered.normalize("NFKC") : entered;
   if (isDigit(character)) return digit(character);
@@ -43,7 +43,7 @@ const inAscii = (entered, { code, shiftKey }) => {
  * Shift, whatever Caps Lock says. "" for a key that belongs to an input method, and for a modifier alone.
  */
 export const readKey = (event) => {
-  // Safari ends a composition before it tells of the Enter that did, with the code of an input method.
+  // Safari ends a composition before it reports the Enter that ended it, with the code of an input method.
   if (event.isComposing || event.keyCode === 229) return "";
   // A browser that fills in a form sends events without a key.
   if (!event.key || MODIFIERS.includes(event.key)) return "";
@@ -97,8 +97,8 @@ export const press = (event) => {
   if (!event.repeat || pressed.repeats) pressed.run(key, target);
 };
 
-// A key that is held down types nothing into a field to which it has led, and Enter presses no button and submits no form
-// again.
+// A key that is held down types nothing into the field to which it has led, and a held Enter does not press a button or submit
+// a form again.
 const stopHeld = (event) => {
   if (!event.repeat) held = null;
   else if (event.code === held || (event.key === "Enter" && !event.target.closest?.(MANY_LINES))) event.preventDefault();
@@ -117,7 +117,7 @@ const line = ({ shown, label }) => [
 
 const listed = () => element("dl", {}, ...entries.filter((entry) => entry.when()).flatMap(line));
 
-/** The keys that give labels on the page of a section, as pairs with their labels; "" is none. */
+/** The keys that give labels on the page of a section, as pairs with their labels; "" means no label. */
 export const labelKeys = (section) => JSON.parse(section?.dataset.labelKeys ?? "[]");
 
 // Open the list of active keys.

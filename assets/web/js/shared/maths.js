@@ -26,7 +26,7 @@ const draw = (span) => {
   }
 };
 
-// Of many formulas, as a long solution has, those that follow these wait until the page is seen and has time for them.
+// In a long solution with many formulas, those after the first ones wait until the page is shown and has time for them.
 const AT_ONCE = 100;
 // Milliseconds of drawing after which the page may do something else.
 const SLICE = 12;
@@ -50,10 +50,10 @@ const begin = (span) => {
   draw(span);
 };
 
-/** Draw the formulas below `root` that are not drawn yet; all `atOnce`, or of many the first ones. */
+/** Draw the formulas below `root` that are not drawn yet: all with `atOnce`, otherwise only the first of many. */
 export const drawMaths = (root = document, atOnce = AT_ONCE) => {
   const spans = [...root.querySelectorAll("span.math:not([data-done])")];
-  // A formula runs from left to right, and says nothing about the direction of the text around it.
+  // A formula runs from left to right, whatever the direction of the text around it.
   for (const span of spans) span.dir = "ltr";
   spans.filter((span) => !("waits" in span.dataset) || atOnce === Infinity).slice(0, atOnce).forEach(begin);
   for (const span of spans) {

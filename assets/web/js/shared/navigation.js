@@ -31,7 +31,7 @@ const isPage = (response) => response.headers.get("content-type")?.startsWith("t
 let asked = null;
 let ended = performance.now();
 let retry = 0;
-// True if the content is read from its beginning once it is there: until then, what was pressed stays in sight.
+// True if the content is to be read from its beginning once it has arrived; until then, what was pressed stays in view.
 let isNew = false;
 
 const ask = async ({ signal }) => {
@@ -94,7 +94,7 @@ document.addEventListener("submit", (event) => {
 });
 
 document.addEventListener("change", (event) => {
-  // A select may stand outside the form that it belongs to.
+  // A select may be outside the form to which it belongs.
   const { form, tagName } = event.target;
   if (tagName === "SELECT" && form?.matches("[data-go]")) submit(form);
 });

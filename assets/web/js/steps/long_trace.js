@@ -1,9 +1,8 @@
 // Reading a long solution: a strip of all marks that shows which steps are in view and leads to each, and keys from flag to
 // flag.
 //
-// The server leaves a room for the strip, with the names of its lanes; marks are read from the list of steps, so that they
-// follow thresholds, labels, and what is revealed. A flag is a step that an evaluator or gold calls wrong, or whose equation
-// fails.
+// The server leaves room for the strip, with the names of its lanes; marks are read from the list of steps, so that they follow
+// thresholds, labels, and what is revealed. A flag is a step that an evaluator or gold calls wrong, or whose equation fails.
 import { announce, drawn, element, onChange, setText } from "../shared/dom.js";
 import { readKey, register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
@@ -13,7 +12,7 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const WRONG = "✕";
 const REDUNDANT = "○";
 const WORDS = { [WRONG]: "not valid", [REDUNDANT]: "redundant" };
-// Heights of a lane and of the names below, the width of a step that has room for its mark, the least width of a mark,
+// The heights of a lane and of the names below, the width of a step that has room for its mark, the smallest width of a mark,
 // and the room that a name takes, all in pixels.
 const LANE = 11;
 const NAMES = 14;
@@ -46,10 +45,10 @@ class LongTrace {
     const { signal } = this.life;
     const soon = () => (this.frame ??= requestAnimationFrame(() => this.follow()));
     window.addEventListener("scroll", soon, { passive: true, signal });
-    // Of all changes in the list only those of marks count; formulas are many.
+    // Only changes of marks in the list count; there are many changes of formulas.
     this.observer = new MutationObserver((changes) => changes.some(({ target }) => target.matches("li, .mark, ol")) && this.refresh());
     this.observer.observe(this.list, { childList: true, subtree: true, attributeFilter: ["class"] });
-    // It is also drawn first when its width is known, since asking for that would lay out the page once more.
+    // It is also first drawn when its width is known, since measuring it would lay out the page once more.
     this.resized = new ResizeObserver(([{ contentRect }]) => this.fit(Math.round(contentRect.width)));
     this.resized.observe(this.picture);
     this.refresh();
@@ -72,7 +71,7 @@ class LongTrace {
       return element("button", { type: "button", class: "button", "data-act": act, "aria-keyshortcuts": key === "N" ? "Shift+N" : key }, label, shown);
     };
     this.picture = element("div", { class: "lanes", role: "slider", tabindex: "0", "aria-label": "Place in the solution", "aria-valuemin": 1 });
-    // Nothing below moves when it is drawn.
+    // Reserved so that nothing below moves when it is drawn.
     this.picture.style.minHeight = `${LANE * this.lanes.length + NAMES}px`;
     this.place = element("span", { class: "place" });
     this.acts = [button("first", "First error", "f"), button("previous", "Previous flag", "N"), button("next", "Next flag", "n")];
@@ -203,7 +202,7 @@ class LongTrace {
     drawMaths(item);
     if (!item.hasAttribute("tabindex")) item.tabIndex = -1;
     item.focus({ preventScroll: true });
-    // Where nothing was laid out before, heights are guesses until it is.
+    // Until content has been laid out, its height is a guess.
     item.scrollIntoView({ block: "center", behavior: "instant" });
     item.scrollIntoView({ block: "center", behavior: "instant" });
     announce(this.words(step));
@@ -264,7 +263,7 @@ onChange(() => {
   const room = document.querySelector("main .overview");
   const before = current;
   current = room && new LongTrace(room);
-  // The page may be drawn again because its bars have come; whoever went to a step stays at it.
+  // The page may be redrawn because its bars have arrived; whoever went to a step stays there.
   if (current && before?.address === current.address && before.isInView(before.at)) current.go(before.at);
 });
 
