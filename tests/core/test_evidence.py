@@ -170,6 +170,8 @@ def test_a_step_rests_on_those_without_which_it_loses_validity():
     assert dependence.carries(1) == [2]
     assert dependence.turns[1, 2]
     assert not dependence.turns[3, 2]
+    # A sub-step at the threshold is valid: without the fourth at 0.5, and in the complete trace at 0.75.
+    assert Dependence(LEFT, 0.75).turns[1, 2]
     # The fourth falls from 0.6 to 0.45 without the third.
     assert dependence.carries(2) == [3]
     assert dependence.rests_on(0) == dependence.rests_on(1) == []

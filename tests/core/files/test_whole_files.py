@@ -41,7 +41,7 @@ def test_a_wide_and_flat_value_is_read():
 
 
 def test_levels_are_counted():
-    parse_json(nested(DEEPEST))
+    check_depth(parse_json(nested(DEEPEST)))
     check_depth(1)
     for levels in (DEEPEST + 1, 500, 100_000):
         with refused(ValueError):

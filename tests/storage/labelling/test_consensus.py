@@ -1,11 +1,13 @@
 """The label of a step by the votes of several people, and of a trace in every campaign."""
 
 from stepsight.core.trace import Trace
-from stepsight.storage.labelling.consensus import find_consensus, read_trace_labels
+from stepsight.storage.judgments.columns import read_gold
+from stepsight.storage.labelling.consensus import find_consensus, read_trace_labels, read_votes
 from stepsight.storage.labelling.submissions import vote
+from stepsight.storage.traces.queries import find_dataset
 from tests.cases import each
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
-from tests.storage.labelling.samples import THREE, TWO, Scene, campaign, together
+from tests.storage.labelling.samples import THREE, TWO, Scene, campaign, label_all, together
 from tests.storage.samples import add
 
 
@@ -65,3 +67,24 @@ def test_a_trace_that_nobody_labelled_has_none_and_hidden_gold_items_stay_hidden
         scene.label()
     assert "gold" in {answer.item.chosen for answer in scene.answers()}
     assert (read_trace_labels(store, hidden.trace_id), len(read_trace_labels(store, 1))) == ([], 1)
+
+
+def test_votes_of_all_campaigns_add_up_where_nobody_has_decided(store):
+    labelled(store)
+
+    def votes(dataset="sums"):
+        counted = read_votes(store, read_gold(store, find_dataset(store, dataset)))
+        return {step: (votes.valid, votes.wrong) for step, votes in counted.items()}
+
+    # Steps 0 and 1 are of "two", 2 to 4 of "three", whose second is decided as if by two people.
+    assert votes() == {0: (3, 0), 1: (0, 3), 2: (3, 0), 3: (2, 0), 4: (1, 0), 5: (2, 0)}
+    add(store, [Trace.of("What is 9 + 9?", ["18."], ["pos"], id="known")], "known")
+    scene = Scene(store, None, name="second", gold_rate=0.5, gold_dataset="known")
+    while (task := scene.next()) is not None:
+        label_all(store, task, scene.who("ann"), ["neg", "pos", "pos"][: len(task.trace.steps)])
+    assert votes() == {0: (3, 1), 1: (1, 3), 2: (3, 1), 3: (2, 0), 4: (2, 0), 5: (2, 1)}
+    assert "gold" in {answer.item.chosen for answer in scene.answers()}
+    assert votes("known") == {}
+    # What was labelled is no longer what gold describes.
+    scene.change_trace("two")
+    assert votes() == {2: (3, 1), 3: (2, 0), 4: (2, 0), 5: (2, 1)}
