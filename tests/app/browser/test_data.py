@@ -191,7 +191,7 @@ def test_a_campaign_is_deleted_once_its_events_were_downloaded(opened, fresh):
         with page.expect_download() as download:
             dialog.get_by_role("link", name="Download every event").click()
         assert "stepsight-events" in download.value.path().read_text()
-        dialog.get_by_role("button", name="Look again").click()
+        dialog.get_by_role("button", name="Check again").click()
         dialog.get_by_label("Delete all of this").check()
         dialog.get_by_role("button", name="Delete").click()
         expect(page.get_by_text("There are no campaigns yet.")).to_be_visible()

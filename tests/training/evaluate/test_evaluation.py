@@ -406,6 +406,6 @@ def test_an_offline_judgment_says_nothing_of_a_cut_trace(sqlite_store):
 def test_cut_traces_that_stop_at_their_error_still_give_it_away(sqlite_store):
     dataset = benchmark(sqlite_store, 40, "prm800k")[0].dataset
     found = measure_stored(sqlite_store, find_dataset(sqlite_store, dataset), [], draws=DRAWS, cut=0)
-    assert "a step with steps behind it is still never wrong" in found.warning
+    assert "a step with steps after it is still never wrong" in found.warning
     # It is said, and offline figures are shown all the same.
     assert {row.mode for row in found.rows} == {Mode.OFFLINE, Mode.ONLINE}

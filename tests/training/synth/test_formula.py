@@ -67,13 +67,13 @@ def test_conditions(text, holds):
 
 @each("text", ["a +", "a // b", "a.b", "open(a)", "gcd(a)", "[a]", "a if b else c", "1.5", "True", "'a'", "a < b"])
 def test_invalid_formulas_are_refused(text):
-    with pytest.raises(ValueError, match="is no formula"):
+    with pytest.raises(ValueError, match="is not a formula"):
         parse_formula(text)
 
 
 @each("text", ["a + b", "a in b", "a < b and b < c"])
 def test_invalid_conditions_are_refused(text):
-    with pytest.raises(ValueError, match="is no comparison"):
+    with pytest.raises(ValueError, match="is not a comparison"):
         parse_condition(text)
 
 
