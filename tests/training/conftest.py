@@ -3,9 +3,11 @@ import gc
 import pytest
 import torch
 
+from stepsight.training.experiments.answers import Grader
 from stepsight.training.train import run
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
+from tests.training.judged import fill, measure
 from tests.training.small_runs import CONFIG
 
 
@@ -43,3 +45,14 @@ def first(sqlite_store, stored):
     judge = evaluator(sqlite_store, "first")
     say(sqlite_store, stored, judge.id)
     return judge
+
+
+@pytest.fixture
+def evaluation(sqlite_store):
+    return measure(sqlite_store, fill(sqlite_store))
+
+
+@pytest.fixture(scope="module")
+def grader():
+    with Grader() as opened:
+        yield opened

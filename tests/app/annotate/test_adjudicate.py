@@ -13,7 +13,7 @@ from stepsight.storage.labelling.adjudication import decide, read_adjudication, 
 from stepsight.storage.labelling.queue import list_turns
 from stepsight.storage.people.users import Role
 from tests.app.annotate.disagreeing import disagreeing
-from tests.app.client import PAGE, asking
+from tests.app.client import PAGE
 from tests.storage.labelling.samples import campaign, do, key, person
 
 
@@ -99,12 +99,6 @@ def test_a_trace_that_has_changed(sqlite_store, made, items, judge):
 
 
 ROUTE = "/annotate/adjudicate/decisions"
-
-
-@pytest.fixture
-def client(sqlite_store, evaluators):
-    with asking(sqlite_store, evaluators) as opened:
-        yield opened
 
 
 def test_decisions_over_http(sqlite_store, made, items, client):

@@ -53,12 +53,6 @@ def of(sqlite_store):
     return labelled(sqlite_store, (TWO, THREE))
 
 
-@pytest.fixture
-def client(sqlite_store, evaluators):
-    with asking(sqlite_store, evaluators) as asked:
-        yield asked
-
-
 @pytest.fixture(scope="module")
 def local(sqlite_template, tmp_path_factory, evaluators):
     """The local user of a store with the same campaign, and nobody who could log in."""

@@ -23,7 +23,7 @@ from stepsight.storage.labelling.disputes import (
 )
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
-from tests.app.client import PAGE, asking
+from tests.app.client import PAGE
 from tests.messages import refused
 from tests.storage.labelling.samples import Scene, person
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add, many
@@ -94,12 +94,6 @@ def test_addresses(sqlite_store, traces):
     assert DisputeAddress(trace=traces[1].trace_id).find(sqlite_store) == traces[1]
     with pytest.raises(NotFoundError):
         DisputeAddress(trace=99999).find(sqlite_store)
-
-
-@pytest.fixture
-def client(sqlite_store, evaluators):
-    with asking(sqlite_store, evaluators) as opened:
-        yield opened
 
 
 def body(trace_id, **changes):

@@ -12,12 +12,6 @@ from stepsight.training.experiments.finetuning.recipe import read_pairs
 from tests.cases import each
 
 
-@pytest.fixture(scope="module")
-def grader():
-    with Grader() as opened:
-        yield opened
-
-
 @pytest.mark.slow
 def test_every_answer_of_math500_is_right_and_that_of_another_problem_is_not(data, grader):
     answers = [answer for _, answer in read_pairs(data / "math500" / "test.jsonl", "problem", "answer")]

@@ -29,11 +29,6 @@ from tests.training.judged import fill, measure, row_of
 
 
 @pytest.fixture
-def evaluation(sqlite_store):
-    return measure(sqlite_store, fill(sqlite_store))
-
-
-@pytest.fixture
 def rows(evaluation):
     return scored_rows(evaluation, Mode.OFFLINE)
 

@@ -40,11 +40,6 @@ from tests.storage.samples import add, evaluator, judge
 from tests.training.judged import NEG, NEU, POS, fill, measure, measure_stored, row_of
 
 
-@pytest.fixture
-def evaluation(sqlite_store):
-    return measure(sqlite_store, fill(sqlite_store))
-
-
 def rows_of(table):
     return list(csv.DictReader(io.StringIO(to_csv(table).removeprefix("\ufeff"))))
 

@@ -7,7 +7,6 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from stepsight.core.files.whole_files import write_json
-from stepsight.training.experiments.answers import Grader
 from stepsight.training.experiments.finetuning import math500
 from stepsight.training.experiments.finetuning.math500 import FILE, Exam, Result, measure, read_result, read_results
 from stepsight.training.experiments.finetuning.recipe import CARD, PROMPT
@@ -30,12 +29,6 @@ def model(start, tmp_path):
     card = {"prompt": PROMPT, "seed": 42, "data": {"name": "red", "rows": 24, "scorer": "mini-bidir"}}
     (folder / CARD).write_text(json.dumps(card))
     return folder
-
-
-@pytest.fixture(scope="module")
-def grader():
-    with Grader() as opened:
-        yield opened
 
 
 def greedy(model, end, ids, most):
