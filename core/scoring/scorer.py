@@ -185,8 +185,7 @@ class Scorer(AbstractScorer):
         start: int,
         mode: Mode,
     ) -> Iterator[Event]:
-        """Yield the events of a window, whose first trace has the number `start`. Each distinct input is run
-        once."""
+        """Yield the events of a window, each judgment once its trace is read. `start` numbers the first trace."""
         if isinstance(self.evaluator, RuleEvaluator):
             yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
             return
@@ -200,6 +199,7 @@ class Scorer(AbstractScorer):
                 equal.setdefault((item.key, item.reads.tobytes()), []).append((number, place))
         groups = list(equal.values())
         results: list[dict[int, Floats32]] = [{} for _ in window]
+        waiting = [*zip(window, inputs, results, strict=True)][::-1]
         yield None
         for distinct, rows in self.forward.run([inputs[number][place] for (number, place), *_ in groups]):
             for number, place in groups[distinct]:
@@ -208,12 +208,12 @@ class Scorer(AbstractScorer):
                     for substep, row in _last_step(window[number][0], ends[number][place], rows):
                         yield StepScore(start + number, substep, row)
             yield None
-        for (trace, encoded), part, by_place in zip(window, inputs, results, strict=True):
-            yield None
-            outputs = tuple(by_place[place] for place in range(len(part)))
-            by_place.clear()
-            self.evaluator.check_numbers(outputs, trace)
-            yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, outputs))
+            while waiting and len(waiting[-1][2]) == len(waiting[-1][1]):
+                (trace, encoded), part, by_place = waiting.pop()
+                outputs = tuple(by_place[place] for place in range(len(part)))
+                by_place.clear()
+                self.evaluator.check_numbers(outputs, trace)
+                yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, outputs))
 
     def _last_in_view(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[tuple[int, int, Window | None]]:
         """Return the `last_in_view` of a trace whose steps are judged one after the other, or an empty list if all

@@ -114,7 +114,7 @@ def test_batch_composition_does_not_matter(scorer):
         np.testing.assert_allclose(first, second, atol=EXACT)
 
 
-def test_the_stream_is_read_a_window_at_a_time(evaluator):
+def test_the_stream_is_read_a_window_at_a_time_and_a_trace_judged_before_the_rest_of_its_window(evaluator):
     read = []
 
     def stream():
@@ -122,9 +122,11 @@ def test_the_stream_is_read_a_window_at_a_time(evaluator):
             read.append(trace.id)
             yield trace
 
-    judgments = Scorer(evaluator, window=4).score(stream(), "offline")
+    counting = Counting(PackedForward(evaluator.model, token_budget=64, workers=1))
+    judgments = Scorer(evaluator, counting, window=4).score(stream(), "offline")
     assert next(judgments).trace.id == "0"
     assert read == ["0", "1", "2", "3"]
+    assert len(counting.lengths) < 4
     assert [judgment.trace.id for judgment in judgments] == [str(i) for i in range(1, 9)]
 
 
@@ -134,8 +136,9 @@ class Counting:
         self.lengths = []
 
     def run(self, inputs):
-        self.lengths += [item.length for item in inputs]
-        return self.forward.run(inputs)
+        for number, rows in self.forward.run(inputs):
+            self.lengths.append(inputs[number].length)
+            yield number, rows
 
 
 def test_a_prefix_is_never_run_twice(tmp_path):
