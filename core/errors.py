@@ -67,7 +67,7 @@ class AddressError(UserError):
 def _shorten_text(text: str) -> str:
     if len(text) <= _LONG_VALUE:
         return text
-    cut = _WORD.sub(lambda word: _shorten_word(word[0]), "".join(_parts(text)))
+    cut = _WORD.sub(lambda word: f"{word[0][:_KEPT]}… ({len(word[0]):,} characters)", "".join(_parts(text)))
     if len(cut) <= _LONGEST:
         return cut
     end = f"… ({len(cut):,} characters)"
@@ -96,7 +96,3 @@ def counted(number: int, noun: str, several: str = "") -> str:
     """Return a count with its noun, such as `1 trace` or `2,000 traces`. `several` is the plural if it is
     irregular."""
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
-
-
-def _shorten_word(word: str) -> str:
-    return f"{word[:_KEPT]}… ({len(word):,} characters)"

@@ -77,14 +77,14 @@ def draw_hindsight(hindsight: Hindsight) -> str:
     if n <= _MOST:
         for j, probs in enumerate(hindsight.rows):
             cells: list[_Cell | None] = [_cell(row, ends[i] == j) for i, row in enumerate(probs.tolist())]
-            rows.append((f"up to {j + 1}", cells + [None] * (n - j - 1)))
-        caption = f"validity of each {kind}, with the solution in view up to each later one; outlined: online"
+            rows.append((f"after {j + 1}", cells + [None] * (n - j - 1)))
+        caption = f"validity of each {kind}, after each step that is revealed; outlined: online"
     else:
         rows += [_scores("online", hindsight.online), _scores("offline", hindsight.offline)]
         caption = f"validity of each {kind}, online and offline"
     if n:
-        changes = hindsight.retroactive.tolist()
-        rows.append(("change", [_Cell(f"{change:+.2f}" if abs(change) >= 0.005 else "0.00") for change in changes]))
+        changes = [f"{change:+.2f}".replace("-", "−") for change in hindsight.retroactive.tolist()]
+        rows.append(("change", [_Cell(change if change.strip("+−0.") else "0.00") for change in changes]))
     return _macro("numbers", rows, caption)
 
 

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from markupsafe import Markup
 
-from stepsight.app.annotate.campaigns import choose_html
+from stepsight.app.annotate.campaigns import choose_html, links_of
 from stepsight.app.annotate.label import DECISION_KEYS, ERROR_NAMES, formula, script_keys
 from stepsight.app.web.access import Adjudicator
 from stepsight.app.web.html import plain_page, render
@@ -89,6 +89,7 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
     return render(
         "annotate/adjudicate.html",
         campaign=campaign,
+        links=links_of(store, user),
         adjudication=adjudication,
         hidden=len(items) - len(adjudication.items),
         guideline_text=guideline_text(store, campaign.id),

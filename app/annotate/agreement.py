@@ -3,7 +3,7 @@
 `measure_agreement` makes the tables; the page and its downloads show them.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -34,9 +34,9 @@ from stepsight.app.annotate.agreement_tables import (
     view_ratings,
     view_table,
 )
-from stepsight.app.annotate.campaigns import choose_html, terms
+from stepsight.app.annotate.campaigns import choose_html, links_of, terms
 from stepsight.app.markup.text import MARKS
-from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right
+from stepsight.app.web.access import RequiresRight, Right, find_user_of
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageNumber, PageQuery, read_query
 from stepsight.core.errors import UserError, counted
@@ -377,9 +377,8 @@ def router(store: Store) -> APIRouter:
             name = f"agreement-{campaign.id}-{table.name}.csv"
             headers = {"content-disposition": f'attachment; filename="{name}"'}
             return Response(to_csv(table), media_type="text/csv", headers=headers)
-        content = _page(store, address, measured, heatmap, adjudicates=has_right(request, Right.ADJUDICATE))
-        title = f"Agreement: {measured.ratings.campaign.name}"
-        return HTMLResponse(plain_page(title, content, "Annotate"))
+        content = _page(store, address, measured, heatmap, links_of(store, user) if user else {})
+        return HTMLResponse(plain_page(f"Agreement: {campaign.name}", content, "Annotate"))
 
     return routes
 
@@ -395,7 +394,7 @@ def _check_closed(store: Store, address: AgreementAddress) -> None:
 
 
 def _page(
-    store: Store, address: AgreementAddress, measured: CampaignAgreement, heatmap: Heatmap, *, adjudicates: bool
+    store: Store, address: AgreementAddress, measured: CampaignAgreement, heatmap: Heatmap, links: Mapping[str, str]
 ) -> Markup:
     campaign = measured.ratings.campaign
     others = [(str(other.id), other.name) for other in list_campaigns(store) if other.id != campaign.id]
@@ -406,7 +405,7 @@ def _page(
     def link(trace: LabelledItem, disagreed: bool) -> str:
         """Return the URL that a trace's cells link to: the trace's adjudication if annotators disagree and the user
         may adjudicate, or else its page in Browse."""
-        if disagreed and adjudicates:
+        if disagreed and "Adjudicate" in links:
             return AdjudicationAddress(campaign=campaign.id, item=trace.id).url()
         return f"/browse?trace={trace.trace_id}"
 
@@ -414,6 +413,7 @@ def _page(
         "annotate/agreement.html",
         address=address,
         campaign=campaign,
+        links=links,
         terms=terms(campaign),
         others=[("", "no other"), *others],
         summary=_summary(measured.ratings),
@@ -421,6 +421,7 @@ def _page(
         figures=[in_order, first_errors],
         more_figures=[equal, validity],
         rows=heatmap_rows(heatmap, address.page, link),
+        hidden=len(measured.ratings.queue.traces) - len(heatmap.places),
         page=min(address.page, heatmap.pages),
         pages=heatmap.pages,
         sections=[

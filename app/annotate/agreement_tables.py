@@ -32,7 +32,7 @@ from stepsight.core.metrics.bootstrap import Value, Weights, difference, mean
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.storage.labelling.ratings import CampaignRatings, RatedTraces
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, table_of
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, table_of
 
 FIGURES = ("labels (neg < neu < pos)", "labels", "valid or not", "first error")
 """The rows of the first table: labels as an ordered scale, labels as names, neg against the rest, and the first
@@ -266,7 +266,7 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
     rows = [row(label, before == code) for code, label in enumerate(names)]
     rows.append(row("all", np.ones(len(before), bool)))
     value = kappa(RaterPair(before.astype(np.int64), after.astype(np.int64), trace), weights)
-    note = f"Cohen's kappa {value.number:.3f} [{value.low:.3f}, {value.high:.3f}]" if value.exists else value.reason
+    note = f"Cohen's kappa {show(value, CellKind.NUMBER)}" if value.exists else value.reason
     return table_of(name, caption, rows, (note,), rules=(len(names),))
 
 

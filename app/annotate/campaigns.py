@@ -97,6 +97,11 @@ class CampaignBar:
         return 100 * self.done / self.whole if self.whole else 0.0
 
 
+def links_of(store: Store, user: User) -> dict[str, str]:
+    """Return the paths of a campaign's pages that a user may open, by name."""
+    return {name: path for name, path, needed in _LINKS if any(may(user, right, store) for right in needed)}
+
+
 def list_html(store: Store, user: User) -> Markup:
     """Render `/annotate` for a user: the campaigns, the progress of each, and links to start labelling."""
     rights = {right for right in Right if may(user, right, store)}
@@ -107,7 +112,7 @@ def list_html(store: Store, user: User) -> Markup:
         manages=Right.MANAGE in rights,
         reads=Right.READ in rights,
         labels=labels,
-        links=[(name, path) for name, path, needed in _LINKS if needed & rights],
+        links=links_of(store, user),
         cards=[
             _card(store, campaign, user, labels)
             for campaign in list_campaigns(store)
@@ -158,6 +163,7 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
     return render(
         "annotate/campaign.html",
         campaign=campaign,
+        links=links_of(store, user),
         terms=terms(campaign),
         queue=queue_terms(campaign),
         start_word=start_word(store, campaign, user),

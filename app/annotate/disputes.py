@@ -52,16 +52,12 @@ _VERBS = {
 }
 
 
-def _check_name(name: str) -> str:
-    return name and check_text(name, "the dataset")
-
-
 class DisputesAddress(PageQuery):
     """The query of the list of disputes. `trace` is the number of the disputed trace in the store."""
 
     PATH: ClassVar[str] = "/annotate/disputes"
 
-    dataset: Annotated[str, AfterValidator(_check_name)] = ""
+    dataset: Annotated[str, AfterValidator(lambda name: name and check_text(name, "the dataset"))] = ""
     state: Annotated[str, choice(tuple(DisputeState))] = ""
     trace: Number = 0
     page: PageNumber = 1

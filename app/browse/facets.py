@@ -92,7 +92,7 @@ _FIRST_ERRORS = {
             "missed": "missed error",
             "false-alarm": "false alarm",
             "wrong-step": "blames another step",
-            "wrong": "any of these three",
+            "wrong": "wrong in any way",
         },
         about_evaluator=True,
     ),
@@ -117,7 +117,7 @@ FILTERS = {
                 "right": "right",
                 "missed": "missed",
                 "false-alarm": "false alarm",
-                "wrong": "either of these two",
+                "wrong": "wrong in any way",
             },
             about_evaluator=True,
         )

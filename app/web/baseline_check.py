@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending
 from stepsight.app.web.html import macro
-from stepsight.app.web.step_bars import signed
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.figures import METRICS
@@ -29,6 +28,7 @@ from stepsight.storage.judgments.evaluators import (
 from stepsight.storage.traces.queries import Dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
 from stepsight.training.evaluate.strength import read_card, shows_strength
+from stepsight.training.report.tables import CellKind, show
 
 _TEMPLATE = "baseline_check.html"
 _MOST = 5
@@ -111,7 +111,8 @@ def shortfalls(checks: Iterable[BaselineCheck]) -> list[BaselineCheck]:
 
 def line_html(dataset: str, checks: Sequence[BaselineCheck]) -> Markup:
     """Render a line that names the evaluators that do not beat the baselines, or nothing if there are none."""
-    return macro(_TEMPLATE, "line", dataset, [(check, METRICS[check.figure].title) for check in checks], signed)
+    found = [(check, METRICS[check.figure].title, show(check.difference, CellKind.POINTS)) for check in checks]
+    return macro(_TEMPLATE, "line", dataset, found)
 
 
 def card_id(fingerprint: str) -> str:

@@ -318,18 +318,13 @@ def notable(value: float) -> str:
 
 
 def _step_html(trace: Trace, i: int, checks: Sequence[Check], html_of: Callable[[str], Markup]) -> Markup:
-    html = _mark_failing(trace, i, checks, html_of(trace.substeps[i]))
-    step, part = trace.places[i]
+    text, failing, (step, part) = trace.substeps[i], faults(checks), trace.places[i]
+    html = html_of(text)
+    if failing:
+        places = [span for check in failing if (span := _place(html, text, check)) is not None]
+        html = mark_spans(html, _merge_spans(places, _formulas(html)), _FAILS)
+        html += macro(_TEMPLATE, "findings", [finding(trace, i, check) for check in failing])
     return without_number(html, step) if part == 1 else html
-
-
-def _mark_failing(trace: Trace, i: int, checks: Sequence[Check], html: Markup) -> Markup:
-    text, failing = trace.substeps[i], faults(checks)
-    if not failing:
-        return html
-    places = [span for check in failing if (span := _place(html, text, check)) is not None]
-    html = mark_spans(html, _merge_spans(places, _formulas(html)), _FAILS)
-    return html + macro(_TEMPLATE, "findings", [finding(trace, i, check) for check in failing])
 
 
 def conclusion_html(trace: Trace, columns: Sequence[TraceJudgments], thinking: int | None = None) -> Markup:

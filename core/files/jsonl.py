@@ -44,7 +44,11 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
     try:
         row = parse_json(text, decoder=STRICT)
     except ValueError as error:
-        raise UserError(f"{where}: not JSON ({error}).", "Write one JSON object per line.") from None
+        what: object = error
+        if isinstance(error, json.JSONDecodeError):
+            # Its own text counts lines too, from the beginning of this one.
+            what = f"{error.msg.removesuffix(' at')} at column {error.pos + 1}"
+        raise UserError(f"{where}: not JSON ({what}).", "Write one JSON object per line.") from None
     if not isinstance(row, dict):
         raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write one object per line.")
     return row

@@ -81,7 +81,7 @@ def test_a_triangle_has_a_row_for_each_step_in_view_and_the_change():
     assert head == ["1", "2", "3"]
     assert triangle == [["0.75", "", ""], ["0.75", "0.50", ""], ["0.25", "0.50", "1.00"]]
     # 0.25 - 0.75, and twice nothing.
-    assert change == ["-0.50", "0.00", "0.00"]
+    assert change == ["−0.50", "0.00", "0.00"]
     assert TRIANGLE._repr_html_().count('class="cell online"') == 3
 
 

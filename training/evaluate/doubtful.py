@@ -79,7 +79,7 @@ class DoubtfulLabel:
         opposed = {juror.family for juror, _ in against}
         share = f"{len(opposed)} of {len(families)}" if opposed < families else f"all {len(families)}"
         share = "both" if len(families) == 2 else share
-        agree = [f"{share} families of evaluators say so"] if len(opposed) > 1 else []
+        agree = [f"{share} families of evaluators contradict it"] if len(opposed) > 1 else []
         holds = ["its equations hold"] if self.holds and not self.valid else []
         return [*finding, *filter(None, [votes]), *verdicts, *agree, *holds]
 

@@ -53,9 +53,9 @@ def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
                 Column("validity", "Validity", CellKind.TEXT): kind,
                 Column("steps", "Steps", CellKind.COUNT): part.steps,
                 Column("wrong", "With an error", CellKind.COUNT): part.wrong,
-                Column("share_wrong", "Share with an error"): part.share_wrong,
-                Column("online", "Judged correctly online"): part.online,
-                Column("offline", "Judged correctly offline"): part.offline,
+                Column("share_wrong", "Share with an error, %"): part.share_wrong,
+                Column("online", "Judged correctly online, %"): part.online,
+                Column("offline", "Judged correctly offline, %"): part.offline,
             }
             entries += [(online, shown)] if part.steps else []
     caption = f"{errors} errors, steps by retroactive change: validity fell or rose by 0.1 or more, or stayed"

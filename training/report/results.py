@@ -255,7 +255,7 @@ def first_error_figures(evaluation: Evaluation) -> Table | None:
     def traces(row: Row) -> int:
         return len(row.subject.first_errors.trace)
 
-    caption = "whether the first error is found"
+    caption = "whether the first error is found, in percent"
     return measures(evaluation, "first-errors", caption, FIRST_ERRORS, traces)
 
 

@@ -90,13 +90,13 @@ def table_of(
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as displayed: the text of its value, and the text of its interval, which may be ""."""
+    """A cell as displayed: the text of its value, and its interval as `[low, high]`, or "" without one."""
 
     text: str
     interval: str = ""
 
     def __str__(self) -> str:
-        return f"{self.text} [{self.interval}]" if self.interval else self.text
+        return f"{self.text} {self.interval}" if self.interval else self.text
 
     @property
     def with_minus(self) -> "Shown":
@@ -114,7 +114,7 @@ def show(cell: Cell, kind: CellKind) -> Shown:
     if isinstance(cell, Value):
         if not cell.exists:
             return Shown(MISSING)
-        interval = "" if np.isnan(cell.low) else f"{_number(cell.low, kind)}, {_number(cell.high, kind)}"
+        interval = "" if np.isnan(cell.low) else f"[{_number(cell.low, kind)}, {_number(cell.high, kind)}]"
         return Shown(_number(cell.number, kind), interval)
     if cell is None:
         return Shown(MISSING)
@@ -228,7 +228,7 @@ def to_latex(table: Table) -> str:
 def _latex_cell(cell: Shown) -> str:
     text = escape_latex(cell.text)
     text = f"${text}$" if text[:1] in "+-" and text[1:2].isdigit() else text
-    return rf"{text} {{\scriptsize [{cell.interval}]}}" if cell.interval else text
+    return rf"{text} {{\scriptsize {cell.interval}}}" if cell.interval else text
 
 
 _LATEX = {

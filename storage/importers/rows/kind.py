@@ -136,7 +136,7 @@ def _value(buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
         # No JSON text spans lines, so a value that is merely unfinished fails at the end of the buffer.
         if error.pos >= len(buffer.rstrip()):
             return None
-        raise UserError(f"{where}: not JSON ({error.msg}).", _WRITE) from None
+        raise UserError(f"{where}: not JSON ({error.msg.removesuffix(' at')}).", _WRITE) from None
     except RecursionError:
         raise UserError(f"{where}: not JSON (nested too deep).", _WRITE) from None
     except ValueError as error:

@@ -124,7 +124,7 @@ def test_a_figure_is_verified_with_the_best_threshold_which_is_given_for_the_oth
     assert (refused.code, "give the threshold that it prints with --threshold" in refused.err) == (2, True)
     printed = typed.run(f"evaluators verify {REPO} --input gsm8k.json").out
     assert printed.startswith(f"tiny-prm at {COMMIT}, float32\nProcessBench gsm8k (12 traces): F1 ")
-    figures = re.search(r"F1 (\S+) \((\S+) to (\S+)\) at threshold (\S+),", printed).groups()
+    figures = re.search(r"F1 (\S+) \[(\S+), (\S+)\] at threshold (\S+),", printed).groups()
     f1, low, high, threshold = map(float, figures)
     assert low <= f1 <= high
     assert "published 50.0: " + ("agrees" if low <= 50 <= high else "differs") in printed

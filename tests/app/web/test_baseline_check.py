@@ -52,7 +52,7 @@ def test_a_page_does_not_wait(sqlite_store, guessing, monkeypatch):
     go.set()
     checks.find(dataset, guessing, Mode.OFFLINE, patience=60)
     line = read(checks.line(dataset, [guessing], Mode.OFFLINE)).one("p", cls="baseline-check")
-    assert line.text.startswith("On many, many does not clear the trivial baselines: offline Step-AUC")
+    assert " points, 95 % interval [−" in line.text
 
 
 def test_browse_says_so_in_the_list_and_on_a_trace(sqlite_store, evaluators, guessing, measured):
@@ -78,18 +78,19 @@ def test_of_one_that_clears_them_or_has_too_few_labels_there_is_no_line(sqlite_s
 def test_a_weak_evaluator_is_named_beside_its_verdict_on_a_solution_of_no_dataset(sqlite_store, measured, guessing):
     line = read(measured.strength_html({"many": guessing.fingerprint})).one("p", cls="strength")
     assert line.text.startswith("many does not clear the trivial baselines on the one dataset measured.")
-    links = [link["href"] for link in line.all("a")]
-    assert links == [f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators"]
+    card = f"/evaluators#{card_id(guessing.fingerprint)}"
+    assert [link["href"] for link in line.all("a")] == [card, "/evaluators"]
     assert BaselineChecks(sqlite_store).strength_html({"many": "unmeasured"}) == ""
 
 
 def test_what_the_cards_of_shipped_evaluators_say_is_told_once_with_their_verdicts(sqlite_store):
     entered = Entered.of(Trace.of("What is 2 + 3?", ["2 + 3 = 5."]), ("mini-bidir", "mini-causal"))
     page = read(result_html(Evaluators(), entered, strength_html=BaselineChecks(sqlite_store).strength_html))
-    assert page.one("p", cls="strength").text == (
-        "mini-bidir finds the error in 15 of 36 example solutions and does not clear the trivial baselines on 3 of "
-        "4 datasets; mini-causal in none of 36 and on 3 of 4 datasets. Stronger evaluators"
+    line = page.one("p", cls="strength").text
+    assert line.startswith(
+        "mini-bidir finds the error in 15 of 36 example solutions and does not clear the trivial "
     )
+    assert "; mini-causal finds the error in none of 36 example solutions and does not clear the baselines" in line
 
 
 def test_evidence_speaks_of_the_dataset_that_a_trace_is_from(sqlite_store, evaluators, guessing, measured):

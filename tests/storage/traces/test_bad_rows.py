@@ -22,7 +22,7 @@ BAD: list[Any] = [
     plain_row(7, x="\0"),
 ]
 WHAT = [
-    "not JSON (Expecting value: line 1 column 1 (char 0)). Write one JSON object per line.",
+    "not JSON (Expecting value at column 1). Write one JSON object per line.",
     "1 label for 2 steps. Give one label per step, null where unlabelled.",
     "the id '1' is used earlier in the file with different content. Give every trace an id of its own.",
     "a text contains a NUL byte. Remove it.",

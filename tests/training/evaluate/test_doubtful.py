@@ -117,7 +117,7 @@ def test_evaluators_are_named_with_their_families_and_verdicts_in_words(sqlite_s
     (label,) = [one for one in rank_labels(sqlite_store, dataset).labels if (one.trace, one.step) == ("4", 2)]
     assert label.reason() == (
         "Gold calls step 2 wrong: Guess-2 gives validity 0.90; guess-3 gives validity 0.90; other calls it valid;"
-        " both families of evaluators say so; its equations hold."
+        " both families of evaluators contradict it; its equations hold."
     )
     assert [family_of(name) for name in ("Qwen2.5-Math-PRM-7B", "GPT-4", "math-shepherd", "7")] == [
         "qwen", "gpt", "math", "7",

@@ -101,7 +101,7 @@ def test_a_figure_is_data_that_gives_back_its_names():
 
 
 def test_a_table_has_its_intervals_notes_and_files():
-    assert "<td>50.0<small>25.0, 75.0</small></td>" in PAGE
+    assert "<td>50.0<small>[25.0, 75.0]</small></td>" in PAGE
     assert '<tr class="rule faint">' in PAGE
     assert "<li>a note</li>" in PAGE
     assert "<code>tables/t-1</code>" in PAGE
@@ -116,7 +116,7 @@ def test_a_figure_that_cannot_be_drawn_says_why():
 def test_numbers_have_minus_signs_and_names_their_hyphens():
     columns = Column("e", "Evaluator", CellKind.TEXT), Column("d", "Difference", CellKind.POINTS)
     html = table_html(Table("t", "c", columns, (("mini-bidir", Value(-0.032).within(-0.05, -0.01)),)))
-    assert '<th scope="row">mini-<wbr>bidir</th><td>−3.2<small>−5.0, −1.0</small></td>' in html
+    assert '<th scope="row">mini-<wbr>bidir</th><td>−3.2<small>[−5.0, −1.0]</small></td>' in html
 
 
 def test_each_cell_can_be_wrapped_the_header_too():
