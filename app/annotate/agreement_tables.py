@@ -219,7 +219,7 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
     first, last = rated.first.codes, rated.last.codes
     trace = np.broadcast_to(rated.last.trace, first.shape).ravel()
     caption = "Changes of mind: from the label with the steps so far in view to the final one"
-    return _moves("minds", caption, "then ", first.ravel(), last.ravel(), trace, weights)
+    return _table("minds", caption, "then ", first.ravel(), last.ravel(), trace, weights)
 
 
 def evidence_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -237,10 +237,10 @@ def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) ->
     codes = [np.nan_to_num(side.ratings.majority, nan=UNLABELLED).astype(np.int8) for side in (first, second)]
     names = [f"{side.campaign}, {side.view}" for side in (first, second)]
     caption = f"The majority: {names[0]} (rows), against {names[1]} (columns)"
-    return _moves("majorities", caption, "", codes[0], codes[1], first.ratings.trace, weights)
+    return _table("majorities", caption, "", codes[0], codes[1], first.ratings.trace, weights)
 
 
-def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trace: Ints, weights: Weights) -> Table:
+def _table(name: str, caption: str, then: str, before: Codes, after: Codes, trace: Ints, weights: Weights) -> Table:
     """Cross-tabulate two labels of each step, and give the share of steps on which they differ.
 
     Steps with only one of the two labels are left out. If `then` is not "", it precedes the column names, and

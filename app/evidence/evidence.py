@@ -253,10 +253,10 @@ def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress
     background, for a later request. Raises `UserError` if the trace or evaluator does not exist, if the evaluator
     cannot judge the trace, or if it has judged the trace only in a different mode.
     """
-    return _entered(evaluators, address, patience) if address.s else _stored(store, evaluators, address, patience)
+    return _judge(evaluators, address, patience) if address.s else _open(store, evaluators, address, patience)
 
 
-def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
+def _judge(evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     entered = Entered.from_token(address.s)
     trace = entered.trace
     offered = (name for name in entered.evaluators if evaluators.gives_scores(name))
@@ -270,7 +270,7 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) 
     return Evidence(judgment, name, about, entered.thresholds, ask, evaluators.names)
 
 
-def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
+def _open(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     assert address.trace is not None
     trace = get_trace(store, address.trace)
     listed = list_choices(store, evaluators, trace.dataset_id, address.evaluator)

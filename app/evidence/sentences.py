@@ -128,7 +128,7 @@ def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
     if not unused:
         return ""
     if len(unused) == len(names) - 1:
-        return f"No step loses {NOTABLE:.2f} or more of its validity without any single other one."
+        return f"Leaving out any single step costs no other step {NOTABLE:.2f} or more of its validity."
     return f"No other verdict rests on {name_steps(names, unused)}."
 
 

@@ -69,19 +69,19 @@ def router(store: Store) -> APIRouter:
 
     @routes.post(f"{PATH}/invitations/{{invitation:number}}/revoke")
     def take_back(invitation: int, user: Manager) -> Response:
-        return _changed(store, user, lambda: revoke(store, invitation))
+        return _apply(store, user, lambda: revoke(store, invitation))
 
     @routes.post(f"{PATH}/users/{{person:number}}/role")
     def change_role(person: int, user: Manager, role: Text = "") -> Response:
-        return _changed(store, user, lambda: set_role(store, _name(store, person), _role(role), keep_admin=True))
+        return _apply(store, user, lambda: set_role(store, _name(store, person), _role(role), keep_admin=True))
 
     @routes.post(f"{PATH}/users/{{person:number}}/deactivate")
     def deactivate(person: int, user: Manager) -> Response:
-        return _changed(store, user, lambda: end_user(store, _name(store, person), keep_admin=True))
+        return _apply(store, user, lambda: end_user(store, _name(store, person), keep_admin=True))
 
     @routes.post(f"{PATH}/users/{{person:number}}/reactivate")
     def reactivate(person: int, user: Manager) -> Response:
-        return _changed(store, user, lambda: reactivate_user(store, _name(store, person)))
+        return _apply(store, user, lambda: reactivate_user(store, _name(store, person)))
 
     @routes.post(f"{PATH}/users/{{person:number}}/reset")
     def reset(request: Request, person: int, user: Manager) -> Response:
@@ -109,8 +109,8 @@ def router(store: Store) -> APIRouter:
     return routes
 
 
-def _changed(store: Store, user: User, change: Callable[[], object]) -> Response:
-    """Make a change and redirect to the People page. If the change fails, return the page with the error."""
+def _apply(store: Store, user: User, change: Callable[[], object]) -> Response:
+    """Apply a change and redirect to the People page. If the change fails, return the page with the error."""
     try:
         _check_users(store)
         change()

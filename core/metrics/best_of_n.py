@@ -144,7 +144,7 @@ class Ballots:
         """
         weighted = method == RankingMethod.WEIGHTED_VOTE
         scored = np.maximum(logs, _LOWEST)[subsets] if weighted else np.zeros(subsets.shape)
-        answers = _numbered(groups)[subsets]
+        answers = _number(groups)[subsets]
         rows = np.arange(len(subsets))
         totals = np.full((len(subsets), int(answers.max()) + 1), -1.0)
         best = np.full(totals.shape, -np.inf)
@@ -233,7 +233,7 @@ def voted(
     (votes, sizes). It covers all subsets of a size or, if there are more than `MOST_SUBSETS`, that many chosen at
     random with a fixed seed, which is also unbiased.
     """
-    count, answers = len(groups), _numbered(groups)
+    count, answers = len(groups), _number(groups)
     right = np.bincount(answers, correct) / np.bincount(answers)
     # The votes of each candidate for each answer, with all kinds of votes side by side: shape (n, votes * answers).
     weights = np.stack([_weights(method, logs, groups) for method, logs in votes], axis=1)
@@ -296,7 +296,7 @@ def _subsets(count: int, size: int) -> Ints:
     return np.sort(order[:, :size], axis=1).astype(np.int64)
 
 
-def _numbered(groups: Ints) -> Ints:
+def _number(groups: Ints) -> Ints:
     """Number the distinct answers from 0 and return the number of each candidate. Every candidate without an answer
     gets a number of its own."""
     unanswered = groups == NO_ANSWER

@@ -129,8 +129,8 @@ class SentencePiece:
             tokenizer.normalizer = normalizers.Sequence(replaced)
         back = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
         tokenizer.decoder = decoders.Sequence(back + [decoders.Strip(" ", 1, 0)] * marked)
-        tokenizer.add_special_tokens([_added(piece) for piece in self.pieces if piece.kind in (_UNKNOWN, _CONTROL)])
-        tokenizer.add_tokens([_added(piece) for piece in self.pieces if piece.kind == _USER_DEFINED])
+        tokenizer.add_special_tokens([_token(piece) for piece in self.pieces if piece.kind in (_UNKNOWN, _CONTROL)])
+        tokenizer.add_tokens([_token(piece) for piece in self.pieces if piece.kind == _USER_DEFINED])
         self._begin(tokenizer, settings)
         return tokenizer
 
@@ -145,7 +145,7 @@ class SentencePiece:
             tokenizer.post_processor = processors.TemplateProcessing(f"{named} $A", special_tokens=ids)
 
 
-def _added(piece: Piece) -> AddedToken:
+def _token(piece: Piece) -> AddedToken:
     return AddedToken(piece.text, special=piece.kind != _USER_DEFINED, normalized=False)
 
 

@@ -165,7 +165,7 @@ def _split(text: str) -> list[str]:
             lines[start] = ""
     for broken in itertools.chain([lines], (_break_at_marks(text, mark) for mark in INLINE)):
         for style in STYLES:
-            if starts := _numbered(broken, style):
+            if starts := _step_lines(broken, style):
                 return _items(broken, starts, style)
     bullets = _bullets(lines)
     if bullets:
@@ -181,7 +181,7 @@ def _without_marks(steps: list[str]) -> list[str]:
     """Remove the numbers at the beginning of steps if every step has one, in order. Otherwise the steps are
     returned unchanged."""
     for style in STYLES:
-        if len(_numbered(steps, style)) == len(steps):
+        if len(_step_lines(steps, style)) == len(steps):
             return [unmarked(step, style) for step in steps]
     return steps
 
@@ -203,7 +203,7 @@ def _trim(step: str) -> str:
     return "\n".join(line[common:] for line in lines).strip()
 
 
-def _numbered(lines: list[str], style: Marks) -> list[int]:
+def _step_lines(lines: list[str], style: Marks) -> list[int]:
     """Return the indices of the lines that begin a numbered step.
 
     There must be at least two. Numbers count up by one, and may start again from 1 after a heading or an

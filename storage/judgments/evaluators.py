@@ -114,7 +114,7 @@ def add_evaluator(session: Session, row: Mapping[str, Any], *, lock: bool = Fals
     With `lock`, other transactions that ask for the lock wait until this one ends.
     """
     insert_once(session, EvaluatorRow, [dict(row)], "fingerprint")
-    chosen = _evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"])
+    chosen = _select().where(EvaluatorRow.fingerprint == row["fingerprint"])
     stored = session.execute(chosen.with_for_update(key_share=True) if lock else chosen)
     return StoredEvaluator(**stored.mappings().one())
 
@@ -157,7 +157,7 @@ def is_stored(store: Store, fingerprint: str) -> bool:
 def list_evaluators(store: Store) -> list[StoredEvaluator]:
     """List all evaluators, sorted by name and then in the order they were added."""
     with store.read() as session:
-        rows = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
+        rows = session.execute(_select().order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
 
 
@@ -178,7 +178,7 @@ def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
     """List the evaluators that have judged at least one trace of a dataset, sorted by name."""
     judged = exists().where(JudgmentRow.evaluator_id == EvaluatorRow.id, JudgmentRow.dataset_id == dataset_id)
     with store.read() as session:
-        rows = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
+        rows = session.execute(_select().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
 
 
@@ -211,7 +211,7 @@ def datasets_judged_by(store: Store, fingerprint: str) -> set[int]:
         return set(session.scalars(judged.where(EvaluatorRow.fingerprint == fingerprint)))
 
 
-def _evaluators() -> Select[Any]:
+def _select() -> Select[Any]:
     return select(*[getattr(EvaluatorRow, name) for name in StoredEvaluator.__dataclass_fields__])
 
 

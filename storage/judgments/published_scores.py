@@ -134,7 +134,7 @@ def parse_scores(row: Row) -> PublishedScores:
     """Parse a row in any of the supported formats. Raises `UserError`, saying what was expected, if the row is
     malformed."""
     if row.get("format") == RECORD:
-        return _recorded(validate(JudgmentRecord, row, "the row"))
+        return _from_record(validate(JudgmentRecord, row, "the row"))
     if any(name in row for name in STRICT_PRMBENCH):
         evaluator = text(row, _THEIR_NAME) if _THEIR_NAME in row else None
         return replace(parse_scores(translated(row)), evaluator=evaluator)
@@ -186,7 +186,7 @@ def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
     return replace(first, left_out={**first.left_out, **second.left_out})
 
 
-def _recorded(record: JudgmentRecord) -> PublishedScores:
+def _from_record(record: JudgmentRecord) -> PublishedScores:
     return PublishedScores(
         record.id,
         record.outputs,

@@ -115,9 +115,9 @@ class EventImporter:
         if "event" in row:
             self._waiting.append((where, self._event(validate(EventLine, row, "the line"))))
         elif "item" in row:
-            self._item(validate(ItemLine, row, "the line"))
+            self._add_item(validate(ItemLine, row, "the line"))
         elif "guideline" in row:
-            self._guideline(validate(GuidelineLine, row, "the line"))
+            self._add_guideline(validate(GuidelineLine, row, "the line"))
         else:
             raise UserError("neither a guideline nor an item nor an event.", AGAIN)
 
@@ -162,7 +162,7 @@ class EventImporter:
             self._session.execute(insert(CampaignAnnotatorRow).values(**row))
         return campaign_id
 
-    def _guideline(self, line: GuidelineLine) -> None:
+    def _add_guideline(self, line: GuidelineLine) -> None:
         values = {"campaign_id": self._id, "version": line.guideline, "text": line.text, "created": line.created}
         created_by = self.persons.id(line.created_by)
         try:
@@ -170,7 +170,7 @@ class EventImporter:
         except IntegrityError:
             raise UserError("the guideline occurs twice.", AGAIN) from None
 
-    def _item(self, line: ItemLine) -> None:
+    def _add_item(self, line: ItemLine) -> None:
         traces = (
             select(TraceRow.id, TraceRow.digest, TraceRow.text_digest, TraceRow.n_steps)
             .join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
