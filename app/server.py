@@ -33,7 +33,7 @@ from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage
 from stepsight.app.scoring.batcher import REQUEST_SECONDS
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.access import PrivateHeaders
+from stepsight.app.web.access import private_headers
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.changes import change_routes
 from stepsight.app.web.failures import answer_errors
@@ -167,7 +167,7 @@ def _guard(
     # Otherwise another site could point its own name here and read the store.
     application.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     application.add_middleware(Failures)
-    application.add_middleware(PrivateHeaders)
+    application.add_middleware(private_headers)
     application.add_middleware(Requests)
 
 

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.access import POLICY, RequiresRight, Right, content_policy
+from stepsight.app.web.access import POLICY, RequiresRight, Right, content_policy, with_headers
 from stepsight.app.web.failures import error_json
 from stepsight.app.web.middleware import ClientLimit, read_again, too_many_open
 from stepsight.core.errors import UserError
@@ -119,13 +119,11 @@ async def _answer(application: FastAPI, scope: Scope, receive: Receive, send: Se
     async def sending(message: Message) -> None:
         nonlocal has_begun
         has_begun = True
-        if message["type"] == "http.response.start" and scope["path"] == f"{PATH}/":
-            policy = (POLICY, content_policy(evaluating=True))
-            message = {**message, "headers": [*message.get("headers", []), policy]}
         await send(message)
 
     try:
-        await application(scope, receive, sending)
+        policy = {POLICY: content_policy(evaluating=True)} if scope["path"] == f"{PATH}/" else {}
+        await application(scope, receive, with_headers(sending, lambda _: policy))
     except RuntimeError as error:
         if not (has_begun and isinstance(error.__cause__, HTTPException)):
             raise

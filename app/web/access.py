@@ -7,7 +7,7 @@ would store a visitor's files, fetch files on the visitor's behalf, or reveal wh
 
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount, compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -93,10 +94,10 @@ def is_local(scope: Scope) -> bool:
     return here and not any(_FORWARDED.fullmatch(name.lower()) for name, _ in scope["headers"])
 
 
-POLICY = b"content-security-policy"
+POLICY = "content-security-policy"
 
 
-def content_policy(*, evaluating: bool = False) -> bytes:
+def content_policy(*, evaluating: bool = False) -> str:
     """Return the Content-Security-Policy of the current request's response. Only files of the server and scripts
     with the request's nonce run, so injected markup cannot. With `evaluating`, those may also evaluate text."""
     more = " 'unsafe-eval'" if evaluating else ""
@@ -104,33 +105,39 @@ def content_policy(*, evaluating: bool = False) -> bytes:
         f"default-src 'self'; script-src 'self' 'nonce-{script_nonce()}'{more}; script-src-attr 'none'; "
         "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; "
         "frame-src 'none'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
-    ).encode()
+    )
 
 
-class PrivateHeaders:
-    """ASGI middleware that adds related headers, and `content_policy` unless the response has a policy."""
+def with_headers(send: Send, headers_of: Callable[[Headers], Mapping[str, str]]) -> Send:
+    """Wrap `send` so that a response has further headers, or others of the same names: those that `headers_of`
+    returns for its own headers."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=list(message.get("headers", [])))
+            headers.update(headers_of(headers))
+            message = {**message, "headers": headers.raw}
+        await send(message)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
-            await send(_with_headers(message) if message["type"] == "http.response.start" else message)
-
-        await self.app(scope, receive, sending)
+    return sending
 
 
-def _with_headers(start: Message) -> Message:
-    headers = [
-        *start.get("headers", []),
-        (b"x-content-type-options", b"nosniff"),
-        # With no-referrer, a form's POST would lack its origin, as if it came from a different site.
-        (b"referrer-policy", b"same-origin"),
-        (b"x-frame-options", b"DENY"),
-    ]
-    if not any(name == POLICY for name, _ in headers):
-        headers.append((POLICY, content_policy()))
-    return {**start, "headers": headers}
+def private_headers(app: ASGIApp) -> ASGIApp:
+    """Make ASGI middleware that adds related headers, and `content_policy` unless the response has a policy."""
+
+    def headers_of(headers: Headers) -> dict[str, str]:
+        return {
+            "x-content-type-options": "nosniff",
+            # With no-referrer, a form's POST would lack its origin, as if it came from a different site.
+            "referrer-policy": "same-origin",
+            "x-frame-options": "DENY",
+            POLICY: headers.get(POLICY, "") or content_policy(),
+        }
+
+    async def private(scope: Scope, receive: Receive, send: Send) -> None:
+        await app(scope, receive, with_headers(send, headers_of))
+
+    return private
 
 
 COOKIE = "stepsight"

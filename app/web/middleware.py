@@ -24,7 +24,6 @@ from stepsight.app.web.access import (
     HEADER,
     LOGIN,
     LOOKING,
-    Current,
     Right,
     Rules,
     begin,
@@ -33,6 +32,7 @@ from stepsight.app.web.access import (
     is_local,
     refusal,
     rights_of,
+    with_headers,
 )
 from stepsight.app.web.failures import (
     OURS,
@@ -166,43 +166,30 @@ class Requests:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        current = begin(Headers(scope=scope).get(HEADER, ""))
-        answer = _Answer(send, current)
+        current, began = begin(Headers(scope=scope).get(HEADER, "")), time.perf_counter()
+        status, size = None, 0
+
+        async def counting(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            elif message["type"] == "http.response.body":
+                size += len(message.get("body", b""))
+            await send(message)
+
         try:
-            await self.app(scope, receive, answer.send)
+            await self.app(scope, receive, with_headers(counting, lambda _: {HEADER: current.id}))
         finally:
-            answer.log(scope)
-
-
-class _Answer:
-    """A wrapper around `send` that counts the bytes of a response for the log."""
-
-    def __init__(self, send: Send, current: Current) -> None:
-        self._send, self._current = send, current
-        self._began = time.perf_counter()
-        self._status: int | None = None
-        self._bytes = 0
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._status = message["status"]
-            headers = [*message.get("headers", []), (HEADER.encode(), self._current.id.encode())]
-            message = {**message, "headers": headers}
-        elif message["type"] == "http.response.body":
-            self._bytes += len(message.get("body", b""))
-        await self._send(message)
-
-    def log(self, scope: Scope) -> None:
-        fields = {
-            "method": scope["method"],
-            "path": path_in_log(scope["path"]),
-            "status": self._status,
-            "bytes": 0 if scope["method"] == "HEAD" else self._bytes,
-            "milliseconds": round(1000 * (time.perf_counter() - self._began), 1),
-            "person": self._current.person,
-        }
-        shown = {name: "-" if value is None else value for name, value in fields.items()}
-        ACCESS.info("%s %s %s, %s bytes, %s ms, person %s", *shown.values(), extra={FIELDS: shown})
+            fields = {
+                "method": scope["method"],
+                "path": path_in_log(scope["path"]),
+                "status": status,
+                "bytes": 0 if scope["method"] == "HEAD" else size,
+                "milliseconds": round(1000 * (time.perf_counter() - began), 1),
+                "person": current.person,
+            }
+            shown = {name: "-" if value is None else value for name, value in fields.items()}
+            ACCESS.info("%s %s %s, %s bytes, %s ms, person %s", *shown.values(), extra={FIELDS: shown})
 
 
 def path_in_log(path: str) -> str:
@@ -222,11 +209,22 @@ class Failures:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        held = _Held(send)
+        held: list[Message] = []
+        is_begun = False
+
+        async def holding(message: Message) -> None:
+            nonlocal is_begun
+            # Starlette first sends a response with this status, and raises the exception afterwards.
+            if held or (message["type"] == "http.response.start" and message["status"] == 500):
+                held.append(message)
+                return
+            is_begun = True
+            await send(message)
+
         try:
-            await self.app(scope, receive, held.send)
+            await self.app(scope, receive, holding)
         except asyncio.CancelledError:
-            if not held.is_begun:
+            if not is_begun:
                 response = _answer(scope, 503, "The server is shutting down.", "Try again in a minute.")
                 response.headers["retry-after"] = "60"
                 await response(scope, receive, send)
@@ -235,31 +233,11 @@ class Failures:
             return
         except Exception as error:
             _LOG.error("%s %s failed", scope["method"], path_in_log(scope["path"]), exc_info=error)
-            if not held.is_begun:
+            if not is_begun:
                 await _answer(scope, 500, OURS, logged_under())(scope, receive, send)
             return
-        await held.release()
-
-
-class _Held:
-    """A wrapper around `send` that holds back a response with status 500 until `release` sends it. Starlette sends
-    these responses first and raises the exception afterwards."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.is_begun = False
-        self._messages: list[Message] = []
-
-    async def send(self, message: Message) -> None:
-        if self._messages or (message["type"] == "http.response.start" and message["status"] == 500):
-            self._messages.append(message)
-            return
-        self.is_begun = True
-        await self._send(message)
-
-    async def release(self) -> None:
-        for message in self._messages:
-            await self._send(message)
+        for message in held:
+            await send(message)
 
 
 def _answer(scope: Scope, status: int, message: str, hint: str) -> Response:
@@ -364,7 +342,8 @@ class Access:
         state = {**scope.get("state", {}), **who, "rules": rules}
         scope = {**scope, "state": state}
         if requester.can_log_in:
-            send = _forbid_caching(send)
+            # Otherwise, the Back button would show a response to the next person after a logout.
+            send = with_headers(send, lambda _: {"cache-control": "no-store"})
         answer: ASGIApp = self.app
         if rule is None:
             answer = _unknown(scope, rules)
@@ -454,16 +433,3 @@ def _refusal(scope: Scope, rights: Collection[Right], requester: Requester) -> R
     if is_navigation(scope):
         return RedirectResponse(f"{LOGIN}?next={quote(address_of(scope), safe='/')}", 303)
     return failure_response(scope, 401, "You are not logged in.", f"Log in: {LOGIN}")
-
-
-def _forbid_caching(send: Send) -> Send:
-    """Wrap `send` so that responses are marked as not to be cached. Otherwise, the Back button would show them to
-    the next person after a logout."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            kept = [(key, value) for key, value in message.get("headers", []) if key.lower() != b"cache-control"]
-            message = {**message, "headers": [*kept, (b"cache-control", b"no-store")]}
-        await send(message)
-
-    return sending

@@ -9,7 +9,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 
-from stepsight.app.web.access import PrivateHeaders, content_policy, is_local
+from stepsight.app.web.access import content_policy, is_local, private_headers
 from stepsight.app.web.html import plain_page
 from stepsight.app.web.middleware import Requests
 
@@ -71,7 +71,7 @@ async def data(request):
 
 
 async def own(request):
-    return HTMLResponse("", headers={"content-security-policy": content_policy(evaluating=True).decode()})
+    return HTMLResponse("", headers={"content-security-policy": content_policy(evaluating=True)})
 
 
 async def empty(request):
@@ -98,7 +98,7 @@ ROUTES = [
 def client():
     application = Starlette(routes=ROUTES)
     application.add_middleware(GZipMiddleware, minimum_size=1)
-    application.add_middleware(PrivateHeaders)
+    application.add_middleware(private_headers)
     application.add_middleware(Requests)
     with TestClient(application) as client:
         yield client
