@@ -1,6 +1,6 @@
 """A judgment: the scores that one evaluator gives one trace in one mode."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -118,6 +118,7 @@ class StepScore:
 class NoJudgment:
     """Takes the place of the judgment of a trace if a critic wrote no readable verdict on it."""
 
+    trace: Trace
     error: UserError
 
 
@@ -126,10 +127,16 @@ Event = Judgment | StepScore | NoJudgment | None
 so that whoever reads the events can stop there."""
 
 
-def judgments_of(events: Iterable[Event]) -> Iterator[Judgment]:
-    """Yield the judgments among events. Raises `UserError` if a trace gets none."""
+Skip = Callable[[Trace, UserError], object]
+"""Called with a trace that gets no judgment, and the reason."""
+
+
+def judgments_of(events: Iterable[Event], on_skip: Skip | None = None) -> Iterator[Judgment]:
+    """Yield the judgments among events. If a trace gets none, call `on_skip`, or raise the error without it."""
     for event in events:
-        if isinstance(event, NoJudgment):
-            raise event.error
         if isinstance(event, Judgment):
             yield event
+        elif isinstance(event, NoJudgment):
+            if on_skip is None:
+                raise event.error
+            on_skip(event.trace, event.error)

@@ -384,14 +384,9 @@ class Critic(ServedEvaluator):
                     f"{self.name} gave no readable verdict on {named(trace)} ({self.tally.last}).",
                     "Score it again, or use stepsight score, which leaves such traces out.",
                 )
-                yield NoJudgment(error)
+                yield NoJudgment(trace, error)
             else:
                 yield judgment
-
-    def judge_readable(self, traces: Iterable[Trace], mode: Mode) -> Iterator[Judgment]:
-        """Yield the judgments in order, skipping traces that get none. `tally` counts the skipped traces."""
-        events = self.judge_all(((trace, self.encode(trace)) for trace in traces), mode)
-        return (event for event in events if isinstance(event, Judgment))
 
 
 def open_critic(address: ServerAddress) -> Critic:

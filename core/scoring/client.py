@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.whole_files import parse_json
 from stepsight.core.inference_servers.address import checked_url
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Skip
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, probabilities
 from stepsight.core.net.http import (
     BROKEN,
@@ -29,7 +29,7 @@ from stepsight.core.net.http import (
     read_lines,
     reason,
 )
-from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
+from stepsight.core.scoring.scorer_base import AbstractScorer
 from stepsight.core.trace import LABEL_NAMES, Trace, check_candidates
 from stepsight.core.validation import validate
 

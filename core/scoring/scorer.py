@@ -12,7 +12,7 @@ import numpy as np
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError, located
 from stepsight.core.evidence import LeaveOneOut, shortened
-from stepsight.core.judgment import Event, Judgment, Mode, NoJudgment, StepScore, judgments_of
+from stepsight.core.judgment import Event, Judgment, Mode, NoJudgment, Skip, StepScore, judgments_of
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import BatchEvaluator, Evaluator, RuleEvaluator
 from stepsight.core.prompts.encoding import Encoded, Window
@@ -33,7 +33,7 @@ from stepsight.core.scoring.forward import (
 )
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.prefixes import shared
-from stepsight.core.scoring.scorer_base import AbstractScorer, Skip, left_out_scores
+from stepsight.core.scoring.scorer_base import AbstractScorer, left_out_scores
 from stepsight.core.trace import Label, Trace, check_candidates
 
 
@@ -70,10 +70,11 @@ class Scorer(AbstractScorer):
 
         At most `window` traces are in memory at a time; with a server, a few for each concurrent request. In
         float32, a trace's results depend on the other traces by at most 1e-5. Raises `UserError` if a trace is
-        longer than the evaluator's context; if `on_skip` is given, the trace is skipped instead, and `on_skip` is
-        called with the trace and the error. `UserError` is also raised if a probability is not a number.
+        longer than the evaluator's context, or if a critic writes no verdict on it that can be read; if `on_skip`
+        is given, the trace is skipped instead, and `on_skip` is called with the trace and the error. `UserError` is
+        also raised if a probability is not a number.
         """
-        return judgments_of(self.stream(traces, mode, on_skip))
+        return judgments_of(self.stream(traces, mode, on_skip), on_skip)
 
     def stream(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
@@ -94,20 +95,6 @@ class Scorer(AbstractScorer):
             if not (window := list(islice(rest, self.window))):
                 return
             yield from self._score_window(window, start, mode)
-
-    def offline_scores(self, traces: Sequence[Trace]) -> list[StepScores | None]:
-        """Return the offline scores of each trace, or None for a trace that is too long or on which a critic writes
-        no readable verdict."""
-        left_out: set[int] = set()
-        events = self.stream(traces, Mode.OFFLINE, lambda trace, _: left_out.add(id(trace)))
-        scores = iter(
-            [
-                event.offline if isinstance(event, Judgment) else None
-                for event in events
-                if isinstance(event, Judgment | NoJudgment)
-            ]
-        )
-        return [None if id(trace) in left_out else next(scores) for trace in traces]
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
         """Return the total number of tokens in all inputs of a trace, or 0 if the evaluator uses rules."""

@@ -1,16 +1,13 @@
 """The interface of scorers, whether they run on this machine or on a server."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut, shortened
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Skip
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
-
-Skip = Callable[[Trace, UserError], None]
 
 
 class AbstractScorer(ABC):

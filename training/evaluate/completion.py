@@ -12,13 +12,12 @@ from stepsight.core.critics.critic import CallEstimate, Critic
 from stepsight.core.errors import counted
 from stepsight.core.evaluators.loading import identify_folder, load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Skip
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint, resolve_placement
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.scoring.scorer_base import Skip
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators, register_loaded
@@ -198,11 +197,8 @@ def _confirm_calls(what: str, takes: CallEstimate, *, yes: bool, instead: str, a
 
 def judge(scorer: Scorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
     """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out."""
-    critic = scorer.evaluator
-    if not isinstance(critic, Critic):
-        yield from scorer.score(traces, mode, skip)
-    else:
-        yield from critic.judge_readable(traces, mode)
+    # A critic counts them, and `print_cost` names some.
+    return scorer.score(traces, mode, (lambda *_: None) if isinstance(scorer.evaluator, Critic) else skip)
 
 
 def print_cost(evaluator: Evaluator) -> None:

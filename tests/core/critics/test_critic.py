@@ -39,7 +39,7 @@ def asking(chat, options="", model="m", **more):
 
 
 def judged(critic, traces, mode=Mode.OFFLINE):
-    return list(critic.judge_readable(traces, mode))
+    return list(Scorer(critic).score(traces, mode, lambda *_: None))
 
 
 def all_right(body):
@@ -304,7 +304,7 @@ def test_half_an_answer_ends_the_run_after_the_earlier_judgments():
 
     traces = [Trace.of("p", ["one"], id="whole"), Trace.of("half", ["one"], id="half")]
     with chat_server(answer) as chat, asking(chat, attempts=1) as critic:
-        judgments = critic.judge_readable(traces, Mode.OFFLINE)
+        judgments = Scorer(critic).score(traces, Mode.OFFLINE, lambda *_: None)
         assert next(judgments).trace.id == "whole"
         with refused():
             next(judgments)
