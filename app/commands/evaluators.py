@@ -90,7 +90,6 @@ def _state(offer: "FetchableModel") -> str:
     option("--revision", "a commit, a branch or a tag (default: %(default)s)", default=NEWEST),
     option("--card FILE", "a stepsight.json for a model that has none, which says how it is read"),
     PLACEMENT,
-    description="",
 )
 def _fetch(args: Namespace) -> None:
     """Fetch a model and everything it needs, with a progress bar, then load it as a check. If this machine has too
@@ -142,7 +141,6 @@ def _memory_error(remote: HubModel, public: PublicEvaluator | None, place: Place
     option("--threshold T", "wrong if s_val < T (default: its authors')", type=fraction),
     option("--limit N", "only N of its traces, drawn at random", type=positive(int)),
     PLACEMENT,
-    description="",
 )
 def _verify(args: Namespace) -> None:
     # This import loads PyTorch.
@@ -159,7 +157,6 @@ def _verify(args: Namespace) -> None:
     option("adapter ADAPTER", "the adapter's folder, or OWNER/NAME"),
     option("--output FOLDER", "a new or empty folder", required=True),
     option("--dtype", "of the weights (default: %(default)s)", choices=DTYPES, default=DTYPES[0]),
-    description="",
 )
 def _merge(args: Namespace) -> None:
     from stepsight.core.evaluators.loading import write_merged

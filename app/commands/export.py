@@ -226,7 +226,6 @@ patch_command = Command(None, (), "Export accepted disputes as a label patch, an
         choices=[state.value for state in DisputeState],
         default="accepted",
     ),
-    description="",
 )
 def _export_patch(args: Namespace, store: Store) -> None:
     """Write the patch, all or nothing, and print its size and the disputes left out of it."""
@@ -239,7 +238,7 @@ def _export_patch(args: Namespace, store: Store) -> None:
     print(f"{dataset.name}: {patch.size}, digest {patch.digest}", file=sys.stderr)
 
 
-@patch_command.action("show", "show the changes of a label patch", option("file FILE"), description="")
+@patch_command.action("show", "show the changes of a label patch", option("file FILE"))
 def _show_patch(args: Namespace) -> None:
     """Print where a patch comes from and each label that it changes."""
     patch = read_patch(args.file)

@@ -26,7 +26,6 @@ from stepsight.app.options.command import (
 )
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_bytes
-from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.validation import validate
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import (
@@ -44,7 +43,7 @@ from stepsight.storage.labelling.files.label_formats import EVENTS, export_label
 from stepsight.storage.labelling.plan import LONGEST_GUIDELINE, CampaignPlan, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.users import find_user, local_user
-from stepsight.training.report.tables import Table, to_text
+from stepsight.training.report.tables import rows_as_json, to_text
 
 # The options of `create` whose names differ from the fields of the plan.
 _SPELLED = {"suggests": "--suggest", "shows_equations": "--mark-equations", "error_kinds": "--error-kind"}
@@ -213,11 +212,5 @@ def _as_json(agreement: CampaignAgreement) -> dict[str, object]:
         "traces": len(ratings.queue.traces),
         "hidden_gold_items": len(ratings.hidden.traces),
         "changed_traces": ratings.changed,
-        "tables": {table.name: _rows(table) for table in agreement.tables},
+        "tables": {table.name: rows_as_json(table) for table in agreement.tables},
     }
-
-
-def _rows(table: Table) -> list[dict[str, object]]:
-    keys = [column.key for column in table.columns]
-    rows = ([cell.as_json() if isinstance(cell, Value) else cell for cell in row] for row in table.rows)
-    return [dict(zip(keys, row, strict=True)) for row in rows]

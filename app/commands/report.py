@@ -103,7 +103,6 @@ def report_command(args: Namespace) -> None:
         type=Path,
     ),
     _OUTPUT,
-    description="",
 )
 def _report_grid(args: Namespace) -> None:
     _write(make_grid_report([read_results(path) for path in args.results]), args.output)
@@ -119,7 +118,6 @@ def _report_grid(args: Namespace) -> None:
         type=Path,
     ),
     _OUTPUT,
-    description="",
 )
 def _report_filtering(args: Namespace) -> None:
     _write(make_filtering_report(args.results), args.output)
@@ -131,7 +129,6 @@ def _report_filtering(args: Namespace) -> None:
     option("--grid FOLDER", "the folder of a grid, or its results.json", type=Path),
     flag("--no-store", "leave out the store's datasets and judgments"),
     _OUTPUT,
-    description="",
 )
 def _report_paper(args: Namespace) -> None:
     facts = recipe_facts()

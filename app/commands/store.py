@@ -172,14 +172,13 @@ def _disallow_abbreviations(parser: Parser) -> None:
     option("--role", required=True, choices=_ROLES),
     _PASSWORD,
     _disallow_abbreviations,
-    description="",
 )
 def _add_user(args: Namespace, store: Store) -> None:
     before = has_users(store)
     _print_change(store, add_user(store, args.name, Role(args.role), _read_password(args)), before)
 
 
-@user_command.action("list", "list everybody", description="")
+@user_command.action("list", "list everybody")
 def _list_users(args: Namespace, store: Store) -> None:
     users = list_users(store)
     if not users:
@@ -189,7 +188,7 @@ def _list_users(args: Namespace, store: Store) -> None:
         print(f"{user.name.ljust(width)}  {_state(user)}")
 
 
-@user_command.action("role", "change a person's role", NAME, option("role", choices=_ROLES), description="")
+@user_command.action("role", "change a person's role", NAME, option("role", choices=_ROLES))
 def _set_role(args: Namespace, store: Store) -> None:
     _print_change(store, set_role(store, args.name, Role(args.role)), has_users(store))
 
@@ -200,7 +199,6 @@ def _set_role(args: Namespace, store: Store) -> None:
     NAME,
     _PASSWORD,
     _disallow_abbreviations,
-    description="",
 )
 def _set_password(args: Namespace, store: Store) -> None:
     before = has_users(store)
@@ -210,10 +208,7 @@ def _set_password(args: Namespace, store: Store) -> None:
 
 
 @user_command.action(
-    "key",
-    "print a new key for programs that act for the person; it ends when the password changes",
-    NAME,
-    description="",
+    "key", "print a new key for programs that act for the person; it ends when the password changes", NAME
 )
 def _print_key(args: Namespace, store: Store) -> None:
     user = find_user(store, args.name)
@@ -222,7 +217,7 @@ def _print_key(args: Namespace, store: Store) -> None:
     print(open_login(store, user))
 
 
-@user_command.action("deactivate", "end a person's access at once; what they did is kept", NAME, description="")
+@user_command.action("deactivate", "end a person's access at once; what they did is kept", NAME)
 def _deactivate(args: Namespace, store: Store) -> None:
     before = has_users(store)
     _print_change(store, end_user(store, args.name), before)

@@ -156,12 +156,10 @@ class Command:
     noun: str = "action"
     actions: dict[str, "tuple[str, Command]"] = field(default_factory=dict)
 
-    def action(
-        self, name: str, about: str, *options: Option, description: str | None = None
-    ) -> Callable[[Run], Run]:
+    def action(self, name: str, about: str, *options: Option, description: str = "") -> Callable[[Run], Run]:
         """Return a decorator that makes a function the action `name`. `about` is its line in the command's help,
-        and `description` the text of its own help. "" means no text, and None the same text as `about`."""
-        described = f"{about.capitalize()}." if description is None else description or None
+        and the text of its own help unless there is a `description`."""
+        described = description or f"{about[:1].upper()}{about[1:]}."
 
         def add(run: Run) -> Run:
             self.actions[name] = (about, Command(run, options, described))
