@@ -322,23 +322,15 @@ def evaluator_routes(context: Context) -> APIRouter:
         loaded = []
         for name in context.evaluators.all_names:
             evaluator = context.evaluators.about(name)
-            same = {key: getattr(evaluator, key) for key in (*_OF_EVALUATOR, "dtype", "context", "parameters")}
             thresholds = ThresholdsRecord.of(context.evaluators.thresholds(context.store, name), evaluator.outputs)
-            loaded.append(EvaluatorInfo(**same | {"name": name}, scores=True, thresholds=thresholds))
+            here = {"name": name, "scores": True, "thresholds": thresholds}
+            loaded.append(EvaluatorInfo(**vars(evaluator) | here))
         fingerprints = {info.fingerprint for info in loaded}
-        return loaded + [
-            EvaluatorInfo(
-                **{name: getattr(row, name) for name in _OF_EVALUATOR},
-                dtype=row.dtype if "parameters" in row.info else None,
-                scores=False,
-                context=row.info.get("context"),
-                parameters=row.info.get("parameters"),
-            )
-            for row in list_evaluators(context.store)
-            if row.fingerprint not in fingerprints
-        ]
+        stored = [row for row in list_evaluators(context.store) if row.fingerprint not in fingerprints]
+        for row in stored:
+            dtype = row.dtype if "parameters" in row.info else None
+            elsewhere = {"outputs": row.outputs, "dtype": dtype, "scores": False, "thresholds": None}
+            loaded.append(EvaluatorInfo(**{**row.info, **vars(row), **elsewhere}))
+        return loaded
 
     return router
-
-
-_OF_EVALUATOR = ("name", "fingerprint", "attention", "format", "outputs")
