@@ -36,8 +36,7 @@ from stepsight.storage.labelling.adjudication import (
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
 from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
 from stepsight.storage.labelling.submissions import SubmittedAnnotation, vote
-from stepsight.storage.people.blindness import hidden_traces
-from stepsight.storage.people.server_secret import shuffle_people
+from stepsight.storage.people.blindness import hidden_traces, shuffle_people
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
 

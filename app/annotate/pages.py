@@ -34,7 +34,6 @@ from stepsight.core.errors import UserError
 from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Key, NewEvent
-from stepsight.storage.labelling.assignments import SUBMITTED, load_slot
 from stepsight.storage.labelling.campaigns import (
     add_guideline,
     check_annotator,
@@ -45,7 +44,7 @@ from stepsight.storage.labelling.campaigns import (
     set_annotators,
 )
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
-from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
+from stepsight.storage.labelling.record import SUBMITTED, RecordedEvent, load_slot, read_annotation, record
 from stepsight.storage.labelling.review import read_review
 from stepsight.storage.people.users import User
 

@@ -37,7 +37,7 @@ from stepsight.storage.jobs.jobs import list_requests
 from stepsight.storage.jobs.preview import Preview, prepare, preview
 from stepsight.storage.jobs.uploads import LARGEST, Receiving, Upload, get_upload, list_uploads, remove_upload
 from stepsight.storage.judgments.evaluators import count_evaluators
-from stepsight.storage.labelling.ordering import GALLERY
+from stepsight.storage.labelling.plan import GALLERY
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
 PATH = "/data"

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError, counted, located
-from stepsight.core.files.compression import split_lines
-from stepsight.core.files.text_lines import decode_line, utf8_lines
+from stepsight.core.files.text_lines import decode_line, split_lines, utf8_lines
 from stepsight.core.files.whole_files import STRICT, parse_json
 from stepsight.core.trace import Step, Trace, check_text
 

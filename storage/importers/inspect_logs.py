@@ -22,8 +22,7 @@ from itertools import chain
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.compression import read_zip
-from stepsight.core.files.text_lines import ZIP
+from stepsight.core.files.text_lines import ZIP, read_zip
 from stepsight.core.files.whole_files import LARGEST, STRICT, parse_json
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.chat import read_chat

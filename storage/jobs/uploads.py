@@ -19,8 +19,7 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.compression import split_lines, unpacked
-from stepsight.core.files.text_lines import check_beginning
+from stepsight.core.files.text_lines import check_beginning, split_lines, unpacked
 from stepsight.core.paths import cache_folder, format_bytes
 from stepsight.storage.database.jobs_schema import UploadRow
 from stepsight.storage.database.schema import check_name, in_range, now

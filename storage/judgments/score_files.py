@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError, counted, located
 from stepsight.core.evaluator_summary import CAUSAL, OWN_READING, split_reading
 from stepsight.core.evidence import LeaveOneOut
-from stepsight.core.files.compression import unpacked
 from stepsight.core.files.jsonl import open_input
+from stepsight.core.files.text_lines import unpacked
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, check_name

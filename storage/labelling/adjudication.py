@@ -29,7 +29,7 @@ from stepsight.storage.database.schema import TraceRow, UserRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import DECIDE, UNSURE, check_event, check_key, check_reason
 from stepsight.storage.labelling.campaigns import load_settings
-from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.plan import GOLD
 from stepsight.storage.labelling.submissions import (
     LabelledItem,
     SubmittedAnnotation,

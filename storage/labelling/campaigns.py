@@ -33,8 +33,16 @@ from stepsight.storage.database.labelling_schema import (
 )
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, UserRow, in_range, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, insert_once
-from stepsight.storage.labelling.ordering import GOLD, Place, arrange, draw_gold
-from stepsight.storage.labelling.plan import CampaignPlan, CampaignSettings, check_guideline, read_settings
+from stepsight.storage.labelling.plan import (
+    GOLD,
+    CampaignPlan,
+    CampaignSettings,
+    Place,
+    arrange,
+    check_guideline,
+    draw_gold,
+    read_settings,
+)
 from stepsight.storage.people.changes import Changeable, Dependents, busy, count, lines_of, name_taken
 from stepsight.storage.people.users import User, user_of_row
 from stepsight.storage.traces.queries import find_dataset

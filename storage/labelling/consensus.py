@@ -16,7 +16,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, starts
 from stepsight.storage.labelling.adjudication import AnnotatedItem, iterate_items, past_decisions
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
-from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.plan import GOLD
 from stepsight.storage.labelling.submissions import NONE, SubmittedAnnotation, read_annotations, vote
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 

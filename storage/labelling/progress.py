@@ -11,9 +11,9 @@ from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import UserRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE, fold, read_events
-from stepsight.storage.labelling.assignments import FREE, LEASED, SKIPPED, SUBMITTED
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
-from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.plan import GOLD
+from stepsight.storage.labelling.record import FREE, LEASED, SKIPPED, SUBMITTED
 from stepsight.storage.traces.queries import load_traces, traces
 
 

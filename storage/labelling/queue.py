@@ -17,7 +17,9 @@ from stepsight.core.trace import Step, find_answer
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
-from stepsight.storage.labelling.assignments import (
+from stepsight.storage.labelling.campaigns import Campaign, check_annotator, load_campaign, may_label_in
+from stepsight.storage.labelling.plan import GOLD
+from stepsight.storage.labelling.record import (
     FREE,
     LEASED,
     SUBMITTED,
@@ -28,11 +30,8 @@ from stepsight.storage.labelling.assignments import (
     renew,
     shorten,
 )
-from stepsight.storage.labelling.campaigns import Campaign, check_annotator, load_campaign, may_label_in
-from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.review import add_suggestions
-from stepsight.storage.people.blindness import may_be_given, was_open_to, was_shown
-from stepsight.storage.people.server_secret import keyed_digest, load_secret
+from stepsight.storage.people.blindness import keyed_digest, load_secret, may_be_given, was_open_to, was_shown
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 

@@ -12,9 +12,9 @@ from stepsight.core.metrics.agreement import RATING_NAMES, UNLABELLED, Ratings
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.plan import GOLD
 from stepsight.storage.labelling.submissions import LabelledItem, SubmittedAnnotation, iterate_annotations
-from stepsight.storage.people.server_secret import shuffle_people
+from stepsight.storage.people.blindness import shuffle_people
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
 _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, name in enumerate(RATING_NAMES)}}

@@ -18,8 +18,8 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, read_many, standing
 from stepsight.storage.labelling.annotation import SUGGEST, Annotation, needed_labels, read_events
-from stepsight.storage.labelling.assignments import LEASED, SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.labelling.plan import AfterSubmission, Shows
+from stepsight.storage.labelling.record import LEASED, SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.labelling.submissions import read_annotations
 from stepsight.storage.people.blindness import is_unblinded
 from stepsight.storage.people.users import User

@@ -14,9 +14,9 @@ from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotR
 from stepsight.storage.database.schema import DatasetRow, TraceRow, UserRow, in_range
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE, Annotation, fold, needed_labels, read_events_of_items
-from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.campaigns import load_settings
 from stepsight.storage.labelling.plan import CampaignSettings
+from stepsight.storage.labelling.record import SUBMITTED
 
 # The number of annotations whose events are in memory at once.
 _BATCH = 200

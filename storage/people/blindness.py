@@ -4,12 +4,18 @@ A campaign is blind if it shows nothing but the text before submission. Until a 
 evaluators' scores, failing equations, gold labels and other people's labels of the text are hidden from them on all
 pages, in exports and in the API. This goes by text (problem and steps), because the same text may also be in a
 different dataset or be entered by hand. Nothing is recorded: each page asks before it shows something.
+
+A secret of the server keeps derived values, such as the times of hidden gold items, unpredictable even to people
+who know all ids, names and seeds. It is created on first use, kept in the store and its backups, and never shown.
 """
 
-from collections.abc import Collection
+import hmac
+import secrets
+from collections.abc import Collection, Iterable
+from hashlib import sha256
 
 from sqlalchemy import ColumnElement, exists, false, select
-from sqlalchemy.orm import InstrumentedAttribute, aliased
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import (
@@ -19,7 +25,7 @@ from stepsight.storage.database.labelling_schema import (
     ItemRow,
     SlotRow,
 )
-from stepsight.storage.database.schema import TraceRow, in_range
+from stepsight.storage.database.schema import ServerSecretRow, TraceRow, in_range
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.people.users import Role, User
 
@@ -156,3 +162,40 @@ def hidden_error() -> ForbiddenError:
         "You may still have to label this text in a blind campaign.",
         "Its scores and labels are shown once you have submitted it, or the campaign is closed.",
     )
+
+
+_NAME = "pseudonyms"
+_BYTES = 32
+_WANTED = select(ServerSecretRow.secret).where(ServerSecretRow.name == _NAME)
+
+
+def read_secret(store: Store) -> bytes:
+    """Return the secret, creating it if there is none yet."""
+    with store.read() as session:
+        secret = session.scalar(_WANTED)
+    if secret is not None:
+        return secret
+    with store.write() as session:
+        return load_secret(session)
+
+
+def load_secret(session: Session) -> bytes:
+    """Like `read_secret`, but within a writing session."""
+    secret = session.scalar(_WANTED)
+    if secret is None:
+        secret = secrets.token_bytes(_BYTES)
+        session.add(ServerSecretRow(name=_NAME, secret=secret))
+    return secret
+
+
+def keyed_digest(secret: bytes, *about: object) -> bytes:
+    """Return a digest of `about`, keyed with the secret. Equal values give equal digests, which reveal nothing
+    about the values."""
+    return hmac.digest(secret, " ".join(map(str, about)).encode(), sha256)
+
+
+def shuffle_people(store: Store, user_ids: Iterable[int], *about: object) -> list[int]:
+    """Return user ids in a random order that is always the same for the same values of `about`, such as a campaign
+    id. Orders for different values of `about` are unrelated, and an order reveals nothing about the users."""
+    secret = read_secret(store)
+    return sorted(set(user_ids), key=lambda user_id: keyed_digest(secret, *about, user_id))

@@ -105,8 +105,8 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
     """
     # Some people type their password into the field for the name. It must not be readable here, and neither must
     # the addresses from which people log in.
-    by_name, by_address = f"name {_digest(name)}", address_key(address)
-    home = f"home {_digest(f'{by_name} {by_address}')}"
+    by_name, by_address = f"name {digest(name)}", address_key(address)
+    home = f"home {digest(f'{by_name} {by_address}')}"
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
     with store.write() as session:
         moment = now()
@@ -144,10 +144,6 @@ def forgive(session: Session, attempt: Attempt) -> None:
     session.execute(delete(FailedLoginRow).where(of_name | FailedLoginRow.id.in_(attempt.rows)))
     session.execute(delete(HomeRow).where((HomeRow.key == attempt.home) | (HomeRow.moment <= now() - AT_HOME)))
     session.add(HomeRow(key=attempt.home))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def address_key(address: str) -> str:
@@ -286,9 +282,9 @@ def new_token() -> str:
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
-def digest(token: str) -> str:
-    """Return the hash under which a token is stored."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+def digest(text: str) -> str:
+    """Return the hash under which a token, or the name of a login, is stored."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 INVITATION_LASTS = timedelta(days=7)

@@ -28,8 +28,7 @@ from stepsight.core.trace import Label
 from stepsight.training.data.examples import IGNORED, SOFT, Example, build_examples
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.runs.folder import RunFolder, code_revision, now, versions, without_places
-from stepsight.training.runs.history import write_history
-from stepsight.training.runs.loop import Batch, Loop, Objective, connect, whole_run
+from stepsight.training.runs.loop import Batch, Loop, Objective, connect, whole_run, write_history
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, longest_input
 from stepsight.training.train.lora import AdapterBase, adapted, check_peft, save_adapter

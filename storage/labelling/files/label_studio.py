@@ -48,10 +48,10 @@ from stepsight.storage.database.stored_json import MOST_NUMBER
 from stepsight.storage.importers.rows.fields import describe, field, text, whole
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.labelling.annotation import LABELS
-from stepsight.storage.labelling.assignments import FREE, SUBMITTED
 from stepsight.storage.labelling.consensus import CONSENSUS, LabelledTrace
 from stepsight.storage.labelling.files.import_events import PersonLookup
 from stepsight.storage.labelling.plan import CampaignSettings, CampaignView, Ordering, read_settings
+from stepsight.storage.labelling.record import FREE, SUBMITTED
 from stepsight.storage.labelling.submissions import read_annotations
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces

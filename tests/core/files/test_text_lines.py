@@ -14,9 +14,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from stepsight.core.files.compression import split_lines, unpacked, unpacked_beginning
+from stepsight.core.files import text_lines
 from stepsight.core.files.jsonl import format_trace, parse_trace, read_file, read_rows
-from stepsight.core.files.text_lines import MOST_BLANK, check_beginning, first_sign, stem_of, utf8_lines
+from stepsight.core.files.text_lines import check_beginning, unpacked, unpacked_beginning, utf8_lines
 from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.importers import KINDS
 from tests.cases import each
@@ -35,7 +35,7 @@ def test_lines_are_utf8_whatever_the_file_is(encoding, end):
         lines = [line + b"\n" for line in lines[:-1]] + lines[-1:]
     assert b"".join(utf8_lines(lines, "f")).decode("utf-8-sig") == TEXT + end
     assert [row for _, row in read_rows(lines, "f")] == [{"a": "é \u0a0a\u010a"}, {"b": "😀"}]
-    assert first_sign(content[:6]) == "{"
+    assert text_lines.first_sign(content[:6]) == "{"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_the_beginning_of_a_file_that_is_no_text():
 
 
 def test_a_file_of_blank_lines_ends_its_reader_and_blank_lines_between_rows_do_not():
-    rows = [b"{}\n", *[b"\n"] * MOST_BLANK, b"{}\n"]
+    rows = [b"{}\n", *[b"\n"] * text_lines.MOST_BLANK, b"{}\n"]
     assert sum(1 for line in utf8_lines(rows, "f") if line.strip()) == 2
     with refused():
         for _ in utf8_lines([*rows[:-1], b"\n"], "f"):
@@ -105,7 +105,7 @@ def test_lines_of_a_compressed_file_are_those_of_its_content(pack):
 def test_other_chunks_are_passed_on():
     assert list(unpacked([b"a\nb", b"\n"], "f")) == [b"a\nb", b"\n"]
     assert list(unpacked([], "f")) == []
-    assert list(split_lines([b"a\nb", b"c\n", b"\nd"], "f")) == [b"a\n", b"bc\n", b"\n", b"d"]
+    assert list(text_lines.split_lines([b"a\nb", b"c\n", b"\nd"], "f")) == [b"a\n", b"bc\n", b"\n", b"d"]
 
 
 @each(*KIND)
@@ -146,7 +146,7 @@ def test_a_large_file_of_honest_size_is_read():
 
 @each(*KIND)
 def test_no_more_of_a_huge_line_is_held_than_a_bound(pack, monkeypatch):
-    monkeypatch.setattr("stepsight.core.files.compression.LARGEST", 1_000_000)
+    monkeypatch.setattr("stepsight.core.files.text_lines.LARGEST", 1_000_000)
     with refused():
         list(unpacked([pack(b" " * 5_000_000)], "f"))
 
@@ -185,7 +185,7 @@ def test_zstd_without_pyarrow_names_the_extra(monkeypatch):
 
 
 def test_names_without_what_packing_adds():
-    assert [stem_of(PurePath(name)) for name in ("x/a.csv", "a.csv.gz", "a.ZST", "a.gz.csv")] == [
+    assert [text_lines.stem_of(PurePath(name)) for name in ("x/a.csv", "a.csv.gz", "a.ZST", "a.gz.csv")] == [
         "a", "a", "a", "a.gz",
     ]  # fmt: skip
 
@@ -266,7 +266,7 @@ def test_a_line_that_cannot_be_read_is_named(line):
 
 
 def test_a_line_without_an_end_is_not_read_to_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("stepsight.core.files.compression.LARGEST", 1000)
+    monkeypatch.setattr("stepsight.core.files.text_lines.LARGEST", 1000)
     path = tmp_path / "f.jsonl"
     path.write_bytes(b'{"a": 1}\n' + b"x" * (1 << 19) + b"\n")
     with refused():

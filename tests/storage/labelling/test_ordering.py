@@ -10,8 +10,7 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange
-from stepsight.storage.labelling.plan import CampaignPlan, Ordering
+from stepsight.storage.labelling.plan import ORDERED, RANDOM, CampaignPlan, Ordering, arrange
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import add, evaluator, judge, many

@@ -13,9 +13,8 @@ from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotR
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.labelling.annotation import NewEvent
-from stepsight.storage.labelling.assignments import add_slot
 from stepsight.storage.labelling.campaigns import add_guideline, close_campaign
-from stepsight.storage.labelling.record import read_annotation, record
+from stepsight.storage.labelling.record import add_slot, read_annotation, record
 from tests.messages import refused
 from tests.storage.labelling.samples import FOUR, ONE, THREE, TWO, Scene, act, campaign, person
 

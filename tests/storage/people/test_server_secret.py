@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from stepsight.storage.backup import make_backup, restore_backup
 from stepsight.storage.database.schema import ServerSecretRow
 from stepsight.storage.database.store import open_store
-from stepsight.storage.people.server_secret import keyed_digest, load_secret, read_secret, shuffle_people
+from stepsight.storage.people.blindness import keyed_digest, load_secret, read_secret, shuffle_people
 
 
 def test_it_is_made_once_however_many_ask(store):

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.trace import Trace
-from stepsight.training.data.leakage import Benchmarks, normalise, problems_of
+from stepsight.training.data.mixture import Benchmarks, normalise, problems_of
 from stepsight.training.data.sources import open_origin
 from stepsight.training.data.sources_config import TraceOrigin
 from tests.cases import each

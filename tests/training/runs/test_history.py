@@ -4,7 +4,7 @@ import json
 
 from playwright.sync_api import sync_playwright
 
-from stepsight.training.runs.history import draw_history, write_history
+from stepsight.training.runs.loop import draw_history, write_history
 from tests.browser import launch
 
 ROWS = [

@@ -39,7 +39,7 @@ from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.columns import Gold, read_gold
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces, trace_batches
-from stepsight.training.data.leakage import Benchmarks
+from stepsight.training.data.mixture import Benchmarks
 from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
 from stepsight.training.experiments.solutions import SOLUTION_TEXT, import_solutions, solution_text
 

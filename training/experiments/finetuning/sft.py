@@ -50,8 +50,7 @@ from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.experiments.filtering.run import MANIFEST
 from stepsight.training.experiments.finetuning.recipe import CARD, FREE, QUERY, Recipe, read_pairs
 from stepsight.training.runs.folder import RunFolder, code_revision, now, versions
-from stepsight.training.runs.history import write_history
-from stepsight.training.runs.loop import Batch, Loop, Objective, connect, whole_run
+from stepsight.training.runs.loop import Batch, Loop, Objective, connect, whole_run, write_history
 from stepsight.training.runs.optimisation import Optimisation
 from stepsight.training.train.config import Backbone, Expected, TrainConfig
 from stepsight.training.train.estimate import CHARACTERS, Estimate, estimate_run
