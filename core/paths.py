@@ -25,8 +25,12 @@ def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
     data = os.environ.get(DATA_VARIABLE)
     folders = [root, Path(data)] if data else [root]
     for folder in folders:
-        names = [pattern] if _is_file(folder / pattern) else sorted(glob(pattern, root_dir=folder, recursive=True))
-        matches = [(portable_name(name), folder / name) for name in names if _is_file(folder / name)]
+        names = (
+            [pattern]
+            if os.path.isfile(folder / pattern)
+            else sorted(glob(pattern, root_dir=folder, recursive=True))
+        )
+        matches = [(portable_name(name), folder / name) for name in names if os.path.isfile(folder / name)]
         if matches:
             return matches
     hint = "Check the path." if data else f"Check the path, or set {DATA_VARIABLE} to the data folder."
@@ -76,11 +80,3 @@ def format_bytes(size: int) -> str:
     if size >= 1e9:
         return f"{size / 1e9:,.1f} GB"
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{ceil(size / 1000):,} kB"
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        # The name is too long for a file name.
-        return False

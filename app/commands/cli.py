@@ -27,19 +27,11 @@ COMMANDS = {
     "score": ("score", "score.md", "score a file, or a dataset of the store"),
     "import": ("data", "datasets.md", "store the traces of a file, or people's labels"),
     "import-scores": ("data", "datasets.md", "store the scores of a file as judgments of a dataset"),
-    "campaign": (
-        "label",
-        "annotate.md",
-        "create and follow campaigns in which people label traces, rename and delete them",
-    ),
+    "campaign": ("label", "annotate.md", "create and follow labelling campaigns, rename and delete them"),
     "export": ("export", "browse.md", "write labels, judgments or traces of the store into a file"),
     "agreement": ("label", "annotate.md", "measure how far the annotators of a campaign agree"),
     "datasets": ("store", "datasets.md", "list the datasets of the store, rename and delete them"),
-    "evaluators": (
-        "evaluators",
-        "evaluators.md",
-        "list evaluators, fetch public ones, and verify their published figures",
-    ),
+    "evaluators": ("evaluators", "evaluators.md", "list and fetch evaluators, and verify published figures"),
     "evaluate": ("measure", "measure.md", "measure evaluators on a dataset of the store"),
     "calibrate": ("evaluators", "measure.md", "choose a threshold of an evaluator on a validation dataset"),
     "patch": ("export", "annotate.md", "export accepted disputes as a label patch, and show one"),
@@ -148,6 +140,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has gone; keep Python from complaining again as it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        # Such as a path that is too long for the system, or a disk that is full.
+        fault = f"{error.filename or 'a file'} cannot be used ({error.strerror or error})."
+        refusal = UserError(fault, "Check the path, its permissions and the disk.")
+        print(f"stepsight {words[0]}: {refusal}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -51,7 +51,7 @@ _COLUMNS = ("id", "size", "judges", "ProcessBench", "PRMScore", "state", "memory
 
 @command(DB)
 def evaluators_command(args: Namespace) -> None:
-    """List evaluators, fetch public ones, and verify their published figures."""
+    """List and fetch evaluators, and verify published figures."""
     from stepsight.app.evaluators.model_list import offers
 
     here = {model.repo: model for model in list_fetched()}

@@ -54,9 +54,7 @@ def _switch(name: str, about: str, field: str, value: object) -> Option:
     return option(name, about, dest=field, action="store_const", const=value)
 
 
-campaign_command = Command(
-    None, (DB,), "Create and follow campaigns in which people label traces, rename and delete them."
-)
+campaign_command = Command(None, (DB,), "Create and follow labelling campaigns, rename and delete them.")
 
 
 @campaign_command.action(

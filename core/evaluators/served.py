@@ -16,6 +16,7 @@ numbers are logits, and whether its attention sees later tokens.
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -243,7 +244,7 @@ def _local_checkpoint(address: ServerAddress, model: ServedModel) -> Checkpoint:
     reason = f"{option or address.model!r} is neither a folder nor a model hub's OWNER/NAME."
     for spec in [option] if option else [address.model, model.root]:
         try:
-            if Path(spec).is_dir():
+            if os.path.isdir(spec):
                 folder = Path(spec)
             elif is_hub_id(spec):
                 folder = model_folder(spec, weights=False)

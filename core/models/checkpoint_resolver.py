@@ -4,6 +4,7 @@ A checkpoint that is not on this machine is downloaded. An adapter's weights are
 changes them, and config and tokenizer may come from another folder too.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -192,7 +193,7 @@ class _Parts:
     def _subfolder(self, named: str) -> Path | None:
         """Return the folder of this name within this one, or None if there is none."""
         below = self.folder / named
-        return below if below.is_dir() and below.resolve().is_relative_to(self.folder.resolve()) else None
+        return below if os.path.isdir(below) and below.resolve().is_relative_to(self.folder.resolve()) else None
 
     @cached_property
     def are_here(self) -> bool:
@@ -289,11 +290,12 @@ class _Parts:
         own = self._subfolder(named) if is_from_hub(self.folder) else self.folder / named
         paths = [] if is_from_hub(self.folder) else [Path(named)]
         for folder in (own, *paths, shipped):
-            if folder is not None and folder.is_dir():
+            # `Path.is_dir` would raise an error for a name that is too long.
+            if folder is not None and os.path.isdir(folder):
                 return folder
         hint = f'Name the folder or OWNER/NAME that has it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.'
         if not is_hub_id(named):
-            raise UserError(f"{self.folder}: {what}, {named!r:.120}, cannot be found.", hint)
+            raise UserError(f"{self.folder}: {what}, {named!r}, cannot be found.", hint)
         try:
             return model_folder(named, part_revision, weights=weights)
         except UserError as error:

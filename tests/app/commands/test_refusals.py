@@ -130,6 +130,7 @@ REFUSED = {
     "synth --size 2 --output none/out.jsonl": "none/out.jsonl: cannot be written (",
     "synth --size 2 --output folder": "folder: cannot be written (",
     f"synth --size 2 --output {'x' * 300}.jsonl": ": cannot be written (",
+    f"backup {'x' * 300}.db": "x.db cannot be used (",
     "agreement nowhere": "nowhere",
     "agreement first --against nowhere": "nowhere",
     "agreement first --against first": "'first' is compared with itself. Name another campaign.",

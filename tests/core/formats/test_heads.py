@@ -168,7 +168,7 @@ def test_pickles_shards_and_safetensors_are_the_same_evaluator(tmp_path):
     assert not list(folders[1].glob("*.safetensors"))
 
 
-@each("base", ["no/such/folder", 3, ""])
+@each("base", ["no/such/folder", "x" * 300, 3, ""])
 def test_a_base_that_is_not_there_is_named(tmp_path, base):
     if not (tmp_path / "PQM").exists():
         write_pqm(tmp_path / "PQM", tmp_path / "base")
