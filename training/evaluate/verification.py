@@ -30,7 +30,6 @@ from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.evaluation import weights_of
-from stepsight.training.report.tables import CellKind, show
 from stepsight.training.runs.progress import print_left_out, progress
 
 # The largest number of thresholds to try: between neighbouring ones, F1 changes by less than its last digit.
@@ -70,10 +69,11 @@ def verify(
     published = public.processbench.of(part) if public and public.processbench else None
     verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[agrees(f1, published)]
     beside = "nothing is published" if published is None else f"published {published:.1f}: {verdict}"
+    ends = "" if np.isnan(f1.low) else f" [{100 * f1.low:.1f}, {100 * f1.high:.1f}]"
     measured = f"{judged:,} traces{'' if count == dataset.traces else ' of it'}"
     lines = [
         f"{evaluator.name} at {fetched.revision}, {place.dtype}",
-        f"ProcessBench {part} ({measured}): F1 {show(f1, CellKind.PERCENT)} at threshold {threshold:.4g}, {beside}",
+        f"ProcessBench {part} ({measured}): F1 {100 * f1.number:.1f}{ends} at threshold {threshold:.4g}, {beside}",
     ]
     if public and public.processbench:
         lines.append(f"Published in: {public.processbench.source}")

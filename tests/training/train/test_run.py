@@ -110,7 +110,7 @@ def test_the_same_command_again_changes_nothing(whole, tmp_path, capsys):
     before = {path: path.stat().st_mtime_ns for path in copy.rglob("*")}
     run.train(replace(CONFIG, notes="Notes are no part of a run."), copy)
     assert {path: path.stat().st_mtime_ns for path in copy.rglob("*")} == before
-    assert "whole is trained already" in capsys.readouterr().err
+    assert "whole is already trained" in capsys.readouterr().err
 
 
 def test_a_run_stopped_after_its_last_step_is_written_without_another(whole, tmp_path):

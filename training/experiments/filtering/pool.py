@@ -80,7 +80,7 @@ def _recognised_columns(path: Path) -> ColumnMap:
 def _check_names(row: Row, columns: ColumnMap, trace: Trace) -> Trace:
     if taken := (row.keys() - {columns.problem, columns.steps}) & {QUERY, RESPONSE}:
         raise UserError(
-            f"the row also has a field {min(taken)!r}, as {columns.problem} or {columns.steps} would be called.",
+            f"{columns.problem} and {columns.steps} are read, but the row also has a field {min(taken)!r}.",
             "Name the right two with --fields.",
         )
     # Thoughts are part of the written response.
@@ -248,7 +248,7 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
     if not available:
         valid, redundant = rule.thresholds.validity, rule.thresholds.redundancy
         raise UserError(
-            f"none of {len(scores):,} solutions is valid ({valid:g} or more) and not redundant ({redundant:g}).",
+            f"none of {len(scores):,} solutions is valid (from {valid:g}) and not redundant (below {redundant:g}).",
             "Give other thresholds, or --by val, red or random with --match N; the scores are stored.",
         )
     size = min(available, rule.match or available)

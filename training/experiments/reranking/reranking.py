@@ -164,7 +164,7 @@ class CandidateSet:
                 )
             if gold and problem.gold and gold != problem.gold:
                 raise UserError(
-                    f"{dataset.name} {trace.id!r}: the right answer is {gold!r:.60}, earlier {problem.gold!r:.60}.",
+                    f"{dataset.name} {trace.id!r}: two right answers, {problem.gold!r:.60} and {gold!r:.60}.",
                     "A problem has one right answer; a candidate's own answer is its extracted_answer.",
                 )
             problem.gold = problem.gold or gold

@@ -102,7 +102,7 @@ def test_a_query_may_hold_braces(start):
 def test_a_finished_run_is_left_as_it_is_and_another_is_refused(whole, start, subset, tmp_path, capsys):
     before, red = stamps(whole), whole.parent / "red.jsonl"
     tune(start, red, whole, save_steps=3, accumulation=2, notes="again")
-    assert "whole is fine-tuned already" in capsys.readouterr().err
+    assert "whole is already fine-tuned" in capsys.readouterr().err
     write_subset(subset, ROWS[1:])
     for model, data, changes in ((start, red, {"seed": 43}), (start, subset, {}), (whole, red, {})):
         with refused():
