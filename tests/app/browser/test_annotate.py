@@ -10,6 +10,7 @@ from sqlalchemy import select
 from stepsight.app.web.access import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.schema import UserRow
 from stepsight.storage.labelling.campaigns import add_guideline, close_campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
@@ -89,11 +90,11 @@ def said(page, step, label):
     expect(pressed).to_have_attribute("data-label", label)
 
 
-def events(store, made, *kinds):
-    """Kind, step and new value of what was stored, in order; of all kinds where none is named."""
-    found = select(EventRow).where(EventRow.campaign_id == made.id).order_by(EventRow.id)
+def events(store, made, *kinds, by=""):
+    """Kind, step and new value of what was stored, in order; of all kinds and people where none is named."""
+    stored = select(EventRow).join(UserRow, UserRow.id == EventRow.user_id).order_by(EventRow.id)
     with store.read() as session:
-        rows = session.scalars(found).all()
+        rows = session.scalars(stored.where(EventRow.campaign_id == made.id, UserRow.name.contains(by))).all()
         return [(row.kind, row.step, row.new) for row in rows if not kinds or row.kind in kinds]
 
 
@@ -610,7 +611,6 @@ def test_a_login_that_ran_out_loses_nothing(evaluators, sqlite_store, opened):
 def test_typed_text_is_hidden_from_the_next_person_at_the_same_browser(evaluators, sqlite_store, opened):
     store = sqlite_store
     made = campaign(store, trace(2))
-
     for name in ("ada", "bob"):
         add_user(store, name, Role.ANNOTATOR, "a long password")
     with served(store, evaluators) as base, opened(base=base, expected=TROUBLES) as page:
