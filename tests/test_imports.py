@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from itertools import pairwise
 
 import pytest
@@ -79,6 +80,11 @@ def test_every_folder_is_packaged():
     folders = {path.parent for path in MODULES} | {path.parent for path in (ROOT / "assets").rglob("*.py")}
     expected = {f"stepsight.{name(folder)}".replace("/", ".") for folder in folders}
     assert set(find_packages(str(ROOT), include=["stepsight*"])) == {"stepsight", *expected}
+
+
+def test_benchmarks_import_what_there_is():
+    for path in (ROOT / "tests" / "bench").glob("[a-z]*.py"):
+        import_module(f"tests.bench.{path.stem}")
 
 
 def test_every_module_says_what_it_is_for():

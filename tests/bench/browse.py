@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.trace import Label
-from stepsight.storage.browse.browse import browse, neighbours
+from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import By, Sort, TraceFilter
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
@@ -81,16 +81,12 @@ def measure(stores):
     def show(size: int, where: TraceFilter, sort: Sort, offset: int) -> None:
         browse(stores[size], dataset_ids[size], where, sort, limit=50, offset=offset)
 
-    def step(size: int, where: TraceFilter, sort: Sort, offset: int) -> None:
-        neighbours(stores[size], 1 + offset % size, where, sort)
-
     print(f"{'traces':>9}  {'':36}{'p50 ms':>9}{'p95 ms':>9}{'max ms':>9}")
     first = [(TraceFilter(evaluator=id), Sort(), 0) for id in evaluators]
     _report(stores, "an evaluator's columns read anew", show, first)
     _report(
         stores, "a text searched for the first time", show, [(TraceFilter(text=text), Sort(), 0) for text in TEXTS]
     )
-    _report(stores, "the neighbours of a trace", step, list(_combinations(evaluators, 100)))
     return _report(stores, "any combination, with all counts", show, list(_combinations(evaluators, COMBINATIONS)))
 
 
