@@ -27,7 +27,6 @@ def test_imports_run_one_way(layer):
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_folders_of_a_package_form_no_circle(layer):
-    """Not the package itself with one of its folders either."""
     examples: dict[str, dict[str, str]] = defaultdict(dict)
     for path in MODULES:
         for module in imported_modules(path) if path.is_relative_to(ROOT / layer) else ():

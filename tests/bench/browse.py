@@ -84,9 +84,8 @@ def measure(stores):
     print(f"{'traces':>9}  {'':36}{'p50 ms':>9}{'p95 ms':>9}{'max ms':>9}")
     first = [(TraceFilter(evaluator=id), Sort(), 0) for id in evaluators]
     _report(stores, "an evaluator's columns read anew", show, first)
-    _report(
-        stores, "a text searched for the first time", show, [(TraceFilter(text=text), Sort(), 0) for text in TEXTS]
-    )
+    new = [(TraceFilter(text=text), Sort(), 0) for text in TEXTS]
+    _report(stores, "a text searched for the first time", show, new)
     return _report(stores, "any combination, with all counts", show, list(_combinations(evaluators, COMBINATIONS)))
 
 

@@ -617,7 +617,7 @@ def test_typed_text_is_hidden_from_the_next_person_at_the_same_browser(evaluator
         log_in_on(store, page, base, "ada")
         start(page, made)
         slot = slot_of(page)
-        # Nothing of hers is to arrive after her time. A whole context that was offline may leave the next page so.
+        # Only what a closing page sends may arrive. A whole context that was offline may leave the next page so.
         page.route("**/*", lambda route: route.abort("internetdisconnected"))
         page.keyboard.press("c")
         page.keyboard.type("What Ada thinks.")
@@ -636,7 +636,7 @@ def test_typed_text_is_hidden_from_the_next_person_at_the_same_browser(evaluator
         expect(other.locator("#review")).to_be_visible()
         # It is there when Ada comes back.
         assert "What Ada thinks." in other.evaluate("Object.values(localStorage)")
-    assert events(store, made) == [("label", 0, "pos"), ("label", 1, "pos"), ("submit", None, None)]
+    assert events(store, made, by="bob") == [("label", 0, "pos"), ("label", 1, "pos"), ("submit", None, None)]
 
 
 @pytest.mark.slow
