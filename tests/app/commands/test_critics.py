@@ -139,8 +139,7 @@ def test_judgments_before_a_failure_are_kept(typed, sqlite_store):
     with chat_server(answer) as chat:
         broken = typed.run(f"{DATASET} --evaluator", name(chat, ",requests=1"))
         assert (broken.code, "answered chat/completions with status 501: it failed" in broken.err) == (2, True)
-        dataset = find_dataset(sqlite_store, "sums")
-        assert count_missing(sqlite_store, dataset.id, 1, Mode.OFFLINE) == 2
+        assert count_missing(sqlite_store, find_dataset(sqlite_store, "sums").id, 1, Mode.OFFLINE) == 2
         fails = False
         outcome = typed.run(f"{DATASET} --evaluator", name(chat))
         assert (outcome.code, "2 traces judged by" in outcome.err) == (0, True)
